@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `tw-compile --prove` proves of the conformance programs: one row of docs/trust.md for each chip.
 
-    scripts/proofs.py BUILD [CHIP ...] [--every N]
+    scripts/proofs.py BUILD [CHIP ...] [--every N] [--write]
 """
 
 import argparse
@@ -14,7 +14,12 @@ import subprocess
 import tempfile
 import time
 
-CHIPS = ("cpu:zen4", "nvidia:A100", "accelerator:npu")
+CHIPS = ("cpu:zen4", "nvidia:A100", "nvidia:H200", "amd:MI300X", "accelerator:npu")
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/trust.md"
+MARK = "<!-- written by scripts/proofs.py --write -->\n"
+HEAD = """| chip | programs | bounds | written | awaited | free | all four | disproved | share of the seconds |
+|---|---|---|---|---|---|---|---|---|
+"""
 PROPERTIES = ("bounds", "written", "awaited", "free")
 
 
@@ -56,20 +61,32 @@ def row(chip: str, results: dict[str, dict | None]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
+def write(rows: list[str]) -> None:
+    """Replaces the table behind the mark of the page."""
+    before, after = PAGE.read_text().split(MARK)
+    rest = after.lstrip("\n").split("\n\n", 1)[1]
+    PAGE.write_text(before + MARK + "\n" + HEAD + "\n".join(rows) + "\n\n" + rest)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("chips", nargs="*", default=CHIPS)
     parser.add_argument("--every", type=int, default=1, help="take each N-th program")
     parser.add_argument("--reasons", action="store_true", help="list what is not proved")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/trust.md")
     arguments = parser.parse_args()
+    rows = []
     for chip in arguments.chips:
         results = proofs(arguments.build.resolve(), chip, arguments.every)
-        print(row(chip, results), flush=True)
+        rows.append(row(chip, results))
+        print(rows[-1], flush=True)
         if arguments.reasons:
             for name, proof in results.items():
                 for message in sorted({re.sub(r"\d+", "N", f"{each['property']}: {each['message']}") for each in (proof or {"findings": []})["findings"]}):
                     print(f"    {name}: {message}")
+    if arguments.write:
+        write(rows)
 
 
 if __name__ == "__main__":

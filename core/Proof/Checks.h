@@ -26,6 +26,10 @@ void checkWritten(Program &program, Proof &proof);
 /// Order.cpp: asynchronous operations are awaited, in both directions.
 void checkOrder(Program &program, Proof &proof);
 
+/// Witness.cpp: whether each element of `array` surely is written, by iterations that are guessed for it. False: that
+/// is not shown.
+bool isWrittenByGuess(Program &program, const Array &array, llvm::ArrayRef<const Access *> writes);
+
 /// As messages name an access: "writes argument 2".
 std::string describe(const Program &program, const Access &access);
 /// A finding of `answer`, which is not Never.

@@ -121,10 +121,13 @@ void Reader::readBlock(Block &block) {
 void Reader::within(const Truth &condition, llvm::function_ref<void()> body) {
   Conditions outer = conditions;
   bool wasExact = isExact;
+  // What never runs is not read.
+  if (condition.isKnown && llvm::all_of(condition.anyOf, [](const Conjunction &one) {
+        return llvm::any_of(one, [](const Linear &each) { return each.isConstant() && each.constant() < 0; });
+      }))
+    return;
   if (!condition.isKnown)
     isExact = false;
-  else if (condition.anyOf.empty())
-    conditions.all.push_back(-1); // never
   else if (condition.anyOf.size() == 1)
     llvm::append_range(conditions.all, condition.anyOf.front());
   else
@@ -135,9 +138,9 @@ void Reader::within(const Truth &condition, llvm::function_ref<void()> body) {
 }
 
 void Reader::readIf(Operation *op, const Truth &condition, Region &yes, Region &no) {
-  SmallVector<SmallVector<Linear>> results;
-  auto read = [&](Region &region) {
-    auto &values = results.emplace_back();
+  std::optional<SmallVector<Linear>> results[2]; // of the branches that may run
+  auto read = [&](Region &region, std::optional<SmallVector<Linear>> &result) {
+    auto &values = result.emplace();
     if (region.empty())
       return;
     readBlock(region.front());
@@ -146,11 +149,16 @@ void Reader::readIf(Operation *op, const Truth &condition, Region &yes, Region &
   };
   if (llvm::any_of(op->getResultTypes(), [](Type type) { return isa<tile::TokenType>(type); }))
     program.choices.push_back({op, time, condition});
-  within(condition, [&] { read(yes); });
-  within(!condition, [&] { read(no); });
-  for (auto [i, result] : llvm::enumerate(op->getResults()))
-    if (result.getType().isIntOrIndex() && !result.getType().isInteger(1) && i < results[1].size())
-      numbers[result] = space.select(condition, results[0][i], results[1][i]);
+  within(condition, [&] { read(yes, results[0]); });
+  within(!condition, [&] { read(no, results[1]); });
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    if (!result.getType().isIntOrIndex() || result.getType().isInteger(1))
+      continue;
+    if (results[0] && results[1])
+      numbers[result] = space.select(condition, (*results[0])[i], (*results[1])[i]);
+    else if (results[0] || results[1])
+      numbers[result] = (*results[results[0] ? 0 : 1])[i];
+  }
 }
 
 void Reader::readLoop(Operation *op, ArrayRef<Range> ranges, llvm::StringRef level, Region &body) {
@@ -164,9 +172,9 @@ void Reader::readLoop(Operation *op, ArrayRef<Range> ranges, llvm::StringRef lev
     Linear lower = space.extreme(range.lower, false);
     Variable counter = space.add(name, Space::Kind::Iteration);
     Linear index = Linear::of(counter);
-    if (range.step != 1) {
+    if (!(range.step == Linear(1))) {
       space.know(counter, index);
-      index = lower + index * range.step;
+      index = lower + space.product(index, range.step);
     } else
       for (const Linear &each : range.lower)
         space.know(counter, index - each);
@@ -177,8 +185,8 @@ void Reader::readLoop(Operation *op, ArrayRef<Range> ranges, llvm::StringRef lev
           conditions.all.push_back(each - from + -1);
     }
     numbers[range.index] = index;
-    time.push_back(
-        {clock, Linear::of(counter), !level.empty(), first, group, level, op, range.step == 1 ? lower : Linear()});
+    time.push_back({clock, Linear::of(counter), !level.empty(), first, group, level, op,
+                    range.step == Linear(1) ? lower : Linear()});
   }
   program.loops.push_back(time);
   for (Value each : body.getArguments())
@@ -221,7 +229,7 @@ bool Reader::readStructured(Operation *op) {
         return true;
       })
       .Case([&](affine::AffineParallelOp loop) {
-        SmallVector<Range> ranges;
+        SmallVector<Range, 3> ranges;
         for (auto [i, index] : llvm::enumerate(loop.getIVs()))
           ranges.push_back({index, evaluate(loop.getLowerBoundMap(i), numbersOf(loop.getLowerBoundsOperands())),
                             evaluate(loop.getUpperBoundMap(i), numbersOf(loop.getUpperBoundsOperands())),
@@ -236,7 +244,7 @@ bool Reader::readStructured(Operation *op) {
             extent = grid[extents.size() - 1 - i];
           grid.clear();
         }
-        SmallVector<Range> ranges;
+        SmallVector<Range, 3> ranges;
         for (auto [index, extent] : llvm::zip(loop.getBody().getArguments(), extents))
           ranges.push_back({index, {Linear()}, {extent}, 1});
         readLoop(op, ranges, loop.getLevel(), loop.getBody());
@@ -247,12 +255,12 @@ bool Reader::readStructured(Operation *op) {
         auto indices = loop.getLoopInductionVars();
         if (!lower || !upper || !steps || !indices || op->getNumRegions() != 1)
           return false;
-        SmallVector<Range> ranges;
+        SmallVector<Range, 3> ranges;
         for (auto [index, from, to, step] : llvm::zip(*indices, *lower, *upper, *steps)) {
           Linear by = numberOf(step);
-          if (!by.isConstant() || by.constant() <= 0)
+          if (!space.isNonNegative(conditions, by + -1))
             return false;
-          ranges.push_back({index, {numberOf(from)}, {numberOf(to)}, by.constant()});
+          ranges.push_back({index, {numberOf(from)}, {numberOf(to)}, by});
         }
         readLoop(op, ranges, isa<scf::ForOp>(op) ? "" : "thread", op->getRegion(0));
         return true;

@@ -48,7 +48,7 @@ private:
   struct Range {
     mlir::Value index;
     llvm::SmallVector<Linear> lower, upper; // the greatest, the least of them
-    int64_t step = 1;
+    Linear step = 1;                        // positive
   };
   void readLoop(mlir::Operation *op, llvm::ArrayRef<Range> ranges, llvm::StringRef level, mlir::Region &body);
   bool readStructured(mlir::Operation *op);

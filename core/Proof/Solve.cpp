@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Proof/Space.h"
+#include "core/Proof/Cases.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -27,9 +27,7 @@
 
 using namespace tilewright::proof;
 
-/// Steps that isl may take for one question: some milliseconds.
-static constexpr unsigned long operationsOfQuestion = 100000;
-/// Choices, multiplied over the clauses, that one question may have.
+/// Choices, multiplied over the clauses, that one set may have.
 static constexpr size_t mostChoices = 4096;
 
 Space::Space() : ctx(isl_ctx_alloc()) { isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE); }
@@ -46,9 +44,8 @@ std::string Space::whyUnknown() const {
                                                     : "the solver gave no answer";
 }
 
-/// The points of `conditions` over dimensions given by `places`.
-static isl_basic_set *basicSet(isl_ctx *ctx, unsigned dimensions, llvm::ArrayRef<Linear> conditions,
-                               const llvm::DenseMap<Variable, unsigned> &places) {
+isl_basic_set *tilewright::proof::basicSet(isl_ctx *ctx, unsigned dimensions, llvm::ArrayRef<Linear> conditions,
+                                           const llvm::DenseMap<Variable, unsigned> &places) {
   isl_space *space = isl_space_set_alloc(ctx, 0, dimensions);
   isl_local_space *local = isl_local_space_from_space(isl_space_copy(space));
   isl_basic_set *set = isl_basic_set_universe(space);
@@ -64,17 +61,20 @@ static isl_basic_set *basicSet(isl_ctx *ctx, unsigned dimensions, llvm::ArrayRef
   return set;
 }
 
+/// Whether a number of `conditions` did not fit.
+static bool hasTooLarge(const Conditions &conditions) {
+  auto isTooLarge = [](const Linear &each) { return each.isTooLarge(); };
+  return llvm::any_of(conditions.all, isTooLarge) || llvm::any_of(conditions.oneOf, [&](const auto &clause) {
+           return llvm::any_of(clause, [&](const Conjunction &one) { return llvm::any_of(one, isTooLarge); });
+         });
+}
+
 isl_set *Space::build(const Conditions &conditions, llvm::ArrayRef<Variable> variables, unsigned before) {
   size_t choices = 1;
-  bool isTooLarge = llvm::any_of(conditions.all, [](const Linear &each) { return each.isTooLarge(); });
-  for (const auto &clause : conditions.oneOf) {
-    choices *= std::max<size_t>(clause.size(), 1);
-    for (const Conjunction &one : clause)
-      isTooLarge |= llvm::any_of(one, [](const Linear &each) { return each.isTooLarge(); });
-    if (choices > mostChoices)
+  for (const auto &clause : conditions.oneOf)
+    if ((choices *= std::max<size_t>(clause.size(), 1)) > mostChoices)
       return nullptr;
-  }
-  if (isTooLarge)
+  if (hasTooLarge(conditions))
     return nullptr;
   llvm::DenseMap<Variable, unsigned> places;
   for (auto [i, variable] : llvm::enumerate(variables))
@@ -91,33 +91,25 @@ isl_set *Space::build(const Conditions &conditions, llvm::ArrayRef<Variable> var
 }
 
 Answer Space::ask(const Conditions &conditions, llvm::ArrayRef<Variable> variables) {
-  renewBudget(operationsOfQuestion);
-  isl_set *set = build(conditions, variables);
-  if (!set)
+  if (hasTooLarge(conditions))
+    return {Answer::Unknown, "", "too large: a number has more than 64 bits"};
+  Found found = findPoint(ctx, conditions, variables);
+  if (found.kind == Found::Nothing)
+    return {Answer::Never, "", ""};
+  if (found.kind == Found::Unknown)
     return {Answer::Unknown, "", "too large: more cases than are looked at"};
-  isl_bool isEmpty = isl_set_is_empty(set);
-  if (isEmpty != isl_bool_false) {
-    isl_set_free(set);
-    return isEmpty == isl_bool_true ? Answer{Answer::Never, "", ""} : Answer{Answer::Unknown, "", whyUnknown()};
-  }
-  isl_point *point = isl_set_sample_point(set);
   Answer answer{Answer::Some, "", "", true};
   llvm::raw_string_ostream os(answer.values);
-  for (auto [i, variable] : llvm::enumerate(variables)) {
+  for (auto [variable, value] : llvm::zip(variables, found.point)) {
     const Info &info = infos[variable];
     if (info.kind == Kind::Opaque) {
       answer.isReal = false;
       if (answer.reason.empty())
         answer.reason = info.reason;
     }
-    if (info.kind == Kind::Derived || !point)
-      continue;
-    isl_val *value = isl_point_get_coordinate_val(point, isl_dim_set, i);
-    if (value)
-      os << (answer.values.empty() ? "" : ", ") << info.name << " = " << isl_val_get_num_si(value);
-    isl_val_free(value);
+    if (info.kind != Kind::Derived)
+      os << (answer.values.empty() ? "" : ", ") << info.name << " = " << value;
   }
-  isl_point_free(point);
   return answer;
 }
 

@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <numeric>
+#include <set>
 
 using namespace tilewright::proof;
 
@@ -63,7 +64,7 @@ Truth tilewright::proof::operator!(const Truth &a) {
 //===-- Values ------------------------------------------------------------===//
 
 Variable Space::add(llvm::StringRef name, Kind kind, llvm::StringRef reason) {
-  infos.push_back({name.str(), reason.str(), kind, {}, {}, false});
+  infos.push_back({name.str(), reason.str(), kind, {}, {}, {}});
   return infos.size() - 1;
 }
 
@@ -111,6 +112,7 @@ Linear Space::floorDiv(const Linear &value, int64_t divisor) {
                               Linear scaled = Linear::of(variable, divisor);
                               info.known.all.push_back(rest - scaled);
                               info.known.all.push_back(scaled - rest + (divisor - 1));
+                              info.origin = {Origin::FloorDiv, {rest}, divisor, {}, "", ""};
                             });
   return multiple + quotient;
 }
@@ -139,6 +141,7 @@ Linear Space::extreme(llvm::ArrayRef<Linear> values, bool isLeast) {
                      cases.push_back({isLeast ? self - value : value - self});
                    }
                    info.known.oneOf.push_back(std::move(cases));
+                   info.origin = {isLeast ? Origin::Least : Origin::Greatest, distinct, 1, {}, "", ""};
                  });
 }
 
@@ -167,12 +170,15 @@ Linear Space::select(const Truth &condition, const Linear &yes, const Linear &no
     add(condition, yes);
     add(otherwise, no);
     info.known.oneOf.push_back(std::move(cases));
+    info.origin = {Origin::Select, {yes, no}, 1, condition, "", ""};
   });
 }
 
 Linear Space::opaque(llvm::StringRef name, llvm::ArrayRef<Linear> operands, llvm::StringRef reason) {
-  return derived(keyOf(name, operands), name, Kind::Opaque, operands,
-                 [&](Variable, Info &info) { info.reason = reason.str(); });
+  return derived(keyOf(name, operands), name, Kind::Opaque, operands, [&](Variable, Info &info) {
+    info.reason = reason.str();
+    info.origin = {Origin::Opaque, llvm::SmallVector<Linear>(operands), 1, {}, name.str(), reason.str()};
+  });
 }
 
 Linear Space::product(const Linear &a, const Linear &b) {
@@ -202,10 +208,11 @@ Linear Space::product(const Linear &a, const Linear &b) {
   Linear result =
       derived(keyOf("product", {first, second}), "product", Kind::Opaque, {first, second}, [&](Variable, Info &info) {
         info.reason = "a product of two values that vary";
+        info.origin = {Origin::Product, {first, second}, 1, {}, "", ""};
         isNew = true;
       });
   if (isNew)
-    learnProduct(result, first, second);
+    learnProduct(result.terms().front().first, x, y);
   return result * scaleX * scaleY;
 }
 
@@ -215,11 +222,11 @@ static std::vector<Conjunction> comparison(const Linear &x, const Linear &y, con
   return {{a - b + -1, x - y - c}, {b - a + -1, y - x - c}, {a - b, b - a, x - y, y - x}};
 }
 
-void Space::learnProduct(const Linear &result, const Linear &a, const Linear &b) {
-  auto &clauses = infos[result.terms().front().first].known.oneOf;
+void Space::learnProduct(Variable variable, Variable x, Variable y) {
+  Linear result = Linear::of(variable), a = Linear::of(x), b = Linear::of(y);
   bool isA = isNonNegative({}, a), isB = isNonNegative({}, b);
   if (isA && isB)
-    know(result.terms().front().first, result);
+    know(variable, result);
   // Both are at least 1, and it is at least as large as each; or one is 0; or one is negative.
   std::vector<Conjunction> cases{
       {a + -1, b + -1, result - a, result - b}, {a, a * -1, result, result * -1}, {b, b * -1, result, result * -1}};
@@ -227,21 +234,62 @@ void Space::learnProduct(const Linear &result, const Linear &a, const Linear &b)
     cases.push_back({a * -1 + -1});
   if (!isB)
     cases.push_back({b * -1 + -1});
-  clauses.push_back(std::move(cases));
-  auto compare = [&](const Linear &other, const Linear &mine, const Linear &theirs, const Linear &common) {
-    clauses.push_back(comparison(other, result, theirs, mine, common));
+  infos[variable].known.oneOf.push_back(std::move(cases));
+  products[variable] = {variable, x, y, isA, isB};
+}
+
+/// Multiples of a factor that products are compared with.
+static constexpr int64_t mostMultiple = 1 << 20;
+
+/// Adds how products among `variables` compare that have a factor in common which is 0 or more, and how they compare
+/// with multiples of it: a >= 4 makes a n >= 4 n, where `conditions` or `goals` have that bound.
+void Space::comparisons(llvm::ArrayRef<Variable> variables, llvm::ArrayRef<Linear> goals,
+                        Conditions &conditions) const {
+  llvm::SmallVector<const Product *> present;
+  for (Variable each : variables)
+    if (auto found = products.find(each); found != products.end())
+      present.push_back(&found->second);
+  auto add = [&](const Product &x, const Product &y, Variable a, Variable b, Variable common) {
+    conditions.oneOf.push_back(
+        comparison(Linear::of(x.result), Linear::of(y.result), Linear::of(a), Linear::of(b), Linear::of(common)));
   };
-  for (const Product &each : products) {
-    if (each.b == b && isB)
-      compare(each.result, a, each.a, b);
-    else if (each.a == a && isA)
-      compare(each.result, b, each.b, a);
-    else if (each.a == b && isB)
-      compare(each.result, a, each.b, b);
-    else if (each.b == a && isA)
-      compare(each.result, b, each.a, a);
+  for (auto [i, x] : llvm::enumerate(present))
+    for (const Product *y : llvm::ArrayRef(present).drop_front(i + 1)) {
+      if (x->b == y->b && x->isB)
+        add(*x, *y, x->a, y->a, x->b);
+      else if (x->a == y->a && x->isA)
+        add(*x, *y, x->b, y->b, x->a);
+      else if (x->b == y->a && x->isB)
+        add(*x, *y, x->a, y->b, x->b);
+      else if (x->a == y->b && x->isA)
+        add(*x, *y, x->b, y->a, x->a);
+    }
+  // From where on a variable is too large, or large enough.
+  std::map<Variable, std::set<int64_t>> bounds;
+  auto see = [&](const Linear &each) {
+    if (each.terms().size() != 1 || std::abs(each.terms().front().second) != 1 ||
+        std::abs(each.constant()) > mostMultiple)
+      return;
+    auto [variable, factor] = each.terms().front();
+    bounds[variable].insert(factor > 0 ? -each.constant() : each.constant() + 1);
+  };
+  llvm::for_each(conditions.all, see);
+  llvm::for_each(goals, see);
+  for (const auto &clause : conditions.oneOf)
+    for (const Conjunction &one : clause)
+      llvm::for_each(one, see);
+  auto bound = [&](Variable product, Variable factor, Variable common) {
+    for (int64_t least : bounds[factor]) {
+      Linear x = Linear::of(product), a = Linear::of(factor), c = Linear::of(common);
+      conditions.oneOf.push_back({{a + -least, x - c * least}, {a * -1 + (least - 1), c * (least - 1) - x}});
+    }
+  };
+  for (const Product *each : present) {
+    if (each->isB)
+      bound(each->result, each->a, each->b);
+    if (each->isA)
+      bound(each->result, each->b, each->a);
   }
-  products.push_back({result, a, b});
 }
 
 Linear Space::quotient(const Linear &value, const Linear &divisor) {
@@ -249,7 +297,7 @@ Linear Space::quotient(const Linear &value, const Linear &divisor) {
   Linear result = derived(keyOf("quotient", {value, divisor}), "quotient", Kind::Opaque, {value, divisor},
                           [&](Variable, Info &info) {
                             info.reason = "a division by a value that varies";
-                            info.divides = true;
+                            info.origin = {Origin::Quotient, {value, divisor}, 1, {}, "", ""};
                             isNew = true;
                           });
   if (isNew) {
@@ -265,8 +313,44 @@ Linear Space::quotient(const Linear &value, const Linear &divisor) {
   return result;
 }
 
-bool Space::isProduct(Variable variable) const {
-  return llvm::any_of(products, [&](const Product &each) { return each.result.terms().front().first == variable; });
+Linear Space::substituted(const Linear &value, std::map<Variable, Linear> &values) {
+  auto all = [&](llvm::ArrayRef<Linear> operands) {
+    return llvm::map_to_vector(operands, [&](const Linear &each) { return substituted(each, values); });
+  };
+  Linear result = value.constant();
+  for (auto [variable, factor] : value.terms()) {
+    auto found = values.find(variable);
+    if (found == values.end()) {
+      const Origin origin = infos[variable].origin;
+      llvm::SmallVector<Linear> operands = all(origin.operands);
+      Truth condition = origin.condition;
+      bool isSame = llvm::equal(operands, origin.operands);
+      for (Conjunction &one : condition.anyOf)
+        for (Linear &each : one) {
+          Linear other = substituted(each, values);
+          isSame &= other == each;
+          each = other;
+        }
+      Linear computed = Linear::of(variable);
+      if (isSame || origin.way == Origin::Given)
+        ;
+      else if (origin.way == Origin::FloorDiv)
+        computed = floorDiv(operands[0], origin.divisor);
+      else if (origin.way == Origin::Least || origin.way == Origin::Greatest)
+        computed = extreme(operands, origin.way == Origin::Least);
+      else if (origin.way == Origin::Select)
+        computed = select(condition, operands[0], operands[1]);
+      else if (origin.way == Origin::Product)
+        computed = product(operands[0], operands[1]);
+      else if (origin.way == Origin::Quotient)
+        computed = quotient(operands[0], operands[1]);
+      else
+        computed = opaque(origin.name, operands, origin.reason);
+      found = values.insert({variable, computed}).first;
+    }
+    result += found->second * factor;
+  }
+  return result;
 }
 
 std::string Space::firstOpaque(llvm::ArrayRef<Linear> values, const Conditions &conditions,
@@ -328,15 +412,20 @@ llvm::DenseMap<Variable, Variable> Space::again(Variable from, llvm::ArrayRef<Li
       for (Variable each : infos[variable].from)
         infos[copy].from.push_back(names.contains(each) ? names.lookup(each) : each);
     }
-  // A product and its copy have a factor in common, if one alone is another.
-  for (const Product &each : products)
-    if (Variable variable = each.result.terms().front().first; names.contains(variable)) {
-      Linear copy = renamed(each.result, names), a = renamed(each.a, names), b = renamed(each.b, names);
-      auto &clauses = infos[names.lookup(variable)].known.oneOf;
-      if (b == each.b && isNonNegative({}, b))
-        clauses.push_back(comparison(each.result, copy, each.a, a, b));
-      else if (a == each.a && isNonNegative({}, a))
-        clauses.push_back(comparison(each.result, copy, each.b, b, a));
+  for (Variable variable : list)
+    if (names.contains(variable)) {
+      Origin &origin = infos[names.lookup(variable)].origin;
+      origin = infos[variable].origin;
+      for (Linear &each : origin.operands)
+        each = renamed(each, names);
+      for (Conjunction &one : origin.condition.anyOf)
+        for (Linear &each : one)
+          each = renamed(each, names);
+      if (auto found = products.find(variable); found != products.end()) {
+        auto other = [&](Variable each) { return names.contains(each) ? names.lookup(each) : each; };
+        Product copy = found->second;
+        products[other(variable)] = {other(variable), other(copy.a), other(copy.b), copy.isA, copy.isB};
+      }
     }
   return names;
 }
@@ -414,6 +503,7 @@ Conditions Space::reach(const Conditions &conditions, llvm::ArrayRef<Linear> goa
     }
   }
   llvm::sort(variables);
+  comparisons(variables, goals, result);
   return result;
 }
 
@@ -557,7 +647,7 @@ Answer Space::solve(const Conditions &conditions, const Linear &goal) {
   if (goal.isConstant() && goal.constant() < 0)
     return {Answer::Never, "", ""};
   std::vector<Variable> variables;
-  Conditions all = reach(conditions, goal, variables);
+  Conditions all = reach(conditions, goal, variables, /*everything=*/goal.isConstant());
   if (Search(all.all).contradicts(goal, all.oneOf)) {
     ++quick;
     return {Answer::Never, "", ""};

@@ -95,9 +95,17 @@ public:
   Kind kindOf(Variable variable) const { return infos[variable].kind; }
   const Conditions &knownOf(Variable variable) const { return infos[variable].known; }
   llvm::ArrayRef<Variable> operandsOf(Variable variable) const { return infos[variable].from; }
-  /// Whether it is a product of two others, or a quotient by another.
-  bool isProduct(Variable variable) const;
-  bool isQuotient(Variable variable) const { return infos[variable].divides; }
+  /// How a variable was computed; `Given`: it was not, as an iteration, a size or a value of data.
+  struct Origin {
+    enum Way { Given, FloorDiv, Least, Greatest, Select, Product, Quotient, Opaque } way = Given;
+    llvm::SmallVector<Linear> operands;
+    int64_t divisor = 1; // of FloorDiv
+    Truth condition;     // of Select
+    std::string name, reason;
+  };
+  const Origin &originOf(Variable variable) const { return infos[variable].origin; }
+  /// `value` where variables have other values: what is computed of them is computed again.
+  Linear substituted(const Linear &value, std::map<Variable, Linear> &values);
   Variable count() const { return infos.size(); }
 
   /// Values that are computed; the same operands give the same variable. Divisors are positive.
@@ -150,7 +158,7 @@ private:
     Kind kind;
     Conditions known;
     llvm::SmallVector<Variable, 2> from; // what it is computed of
-    bool divides = false;                // by a value that varies
+    Origin origin;
   };
   Linear derived(std::string key, llvm::StringRef name, Kind kind, llvm::ArrayRef<Linear> operands,
                  llvm::function_ref<void(Variable, Info &)> define);
@@ -161,12 +169,15 @@ private:
   isl_set *build(const Conditions &conditions, llvm::ArrayRef<Variable> variables, unsigned before = 0);
   Answer ask(const Conditions &conditions, llvm::ArrayRef<Variable> variables);
 
-  void learnProduct(const Linear &result, const Linear &a, const Linear &b);
+  void learnProduct(Variable result, Variable a, Variable b);
+  void comparisons(llvm::ArrayRef<Variable> variables, llvm::ArrayRef<Linear> goals, Conditions &conditions) const;
 
+  /// Of two variables, and whether each of these is surely 0 or more.
   struct Product {
-    Linear result, a, b;
+    Variable result, a, b;
+    bool isA, isB;
   };
-  std::vector<Product> products;
+  std::map<Variable, Product> products;
   std::vector<Info> infos;
   std::map<std::string, Variable> interned;
   isl_ctx *ctx;

@@ -35,45 +35,11 @@ namespace {
 /// The coordinates of an element as variables, and the values that depend on it and on sizes alone.
 struct Target {
   llvm::SmallVector<Linear> point;
-  llvm::SmallVector<Variable> kept; // sizes, and values of the writing iteration that are chosen by the element
+  llvm::SmallVector<Variable> kept; // sizes
   Conditions conditions;            // of all elements
 };
 
 } // namespace
-
-/// Which iteration writes an element is found, for values that are no sums of variables, by a guess: a quotient q whose
-/// multiple k q stands in coordinate d is the coordinate / k, and products of that and of sizes follow. Any guess is
-/// right as long as the iteration that it leads to exists.
-static void chooseQuotients(Program &program, const Access &access, Target &target) {
-  Space &space = program.space;
-  for (auto [coordinate, index] : llvm::zip(target.point, access.index))
-    for (auto [variable, factor] : index.terms())
-      if (space.kindOf(variable) == Space::Kind::Opaque && space.isQuotient(variable) && factor > 0 &&
-          !llvm::is_contained(target.kept, variable)) {
-        target.kept.push_back(variable);
-        Linear scaled = Linear::of(variable, factor);
-        target.conditions.all.push_back(coordinate - scaled);
-        target.conditions.all.push_back(scaled - coordinate + (factor - 1));
-      }
-}
-
-/// Products of what is kept: they are what they are, whatever writes.
-static void keepProducts(Space &space, Target &target) {
-  auto isKept = [&](Variable each) {
-    return llvm::is_contained(target.kept, each) || space.kindOf(each) == Space::Kind::Size;
-  };
-  std::function<bool(Variable)> isOfKept = [&](Variable each) {
-    if (isKept(each))
-      return true;
-    bool isFunction = space.kindOf(each) == Space::Kind::Derived || space.isProduct(each);
-    return isFunction && llvm::all_of(space.operandsOf(each), isOfKept);
-  };
-  for (Variable variable = 0; variable < space.count(); ++variable)
-    if (space.isProduct(variable) && !isKept(variable) && isOfKept(variable)) {
-      target.kept.push_back(variable);
-      target.conditions.add(space.knownOf(variable));
-    }
-}
 
 /// Asks whether the union of `writes` has all elements; `why` is the reason where not.
 static Answer::Kind isCovered(Program &program, const Array &array, llvm::ArrayRef<const Access *> all,
@@ -91,10 +57,6 @@ static Answer::Kind isCovered(Program &program, const Array &array, llvm::ArrayR
     target.conditions.all.push_back(extent - target.point.back() + -1);
   }
   target.conditions.add(program.facts);
-  size_t sizes = target.kept.size();
-  for (const Access &write : writes)
-    chooseQuotients(program, write, target);
-  keepProducts(space, target);
   space.renewBudget(operationsOfCoverage);
   isl_set *elements = space.setOf(target.conditions, target.point, {}, target.kept);
   isl_set *written = nullptr;
@@ -127,8 +89,6 @@ static Answer::Kind isCovered(Program &program, const Array &array, llvm::ArrayR
     why = space.whyUnknown();
   } else if (!unknown.empty()) { // other writes may have what is left
     why = unknown;
-  } else if (target.kept.size() > sizes) {
-    why = "products of values that vary are known by their order alone";
   } else {
     result = Answer::Some;
     isl_point *point = isl_set_sample_point(isl_set_subtract(isl_set_copy(elements), isl_set_copy(written)));
@@ -159,7 +119,8 @@ static void checkCoverage(Program &program, Proof &proof) {
     std::string why;
     const Array array = program.arrays[number];
     Answer::Kind covered = isCovered(program, array, writes, why);
-    if (covered == Answer::Never)
+    bool isShown = covered == Answer::Never || (covered == Answer::Unknown && isWrittenByGuess(program, array, writes));
+    if (isShown)
       continue;
     bool isDisproved = covered == Answer::Some && isExact;
     std::string message = covered == Answer::Some ? "element [" + why + "] of " + array.name + " is " +

@@ -31,15 +31,24 @@ llvm::Error Prover::check() const {
   return llvm::createStringError("unknown form '" + form + "' of --prove; expected text, json or require");
 }
 
+void Prover::keepAfterStage(unsigned stage, mlir::ModuleOp module) {
+  if (!isAsked || stage != 4 || result)
+    return;
+  Stopwatch stopwatch("prove");
+  result = proof::prove(module);
+}
+
 void Prover::afterStage(unsigned stage, mlir::ModuleOp module, DecisionLog *log) {
   if (!isAsked || stage != 4)
     return;
-  {
-    Stopwatch stopwatch("prove");
-    result = proof::prove(module);
-  }
+  keepAfterStage(stage, module);
   if (log)
-    return log->add("proof", module.getLoc(), proof::toJson(*result));
+    log->add("proof", module.getLoc(), proof::toJson(*result));
+  else
+    print();
+}
+
+void Prover::print() const {
   if (form == "json")
     llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(proof::toJson(*result))) << "\n";
   else

@@ -41,6 +41,11 @@ public:
   llvm::Error check() const;
   /// Proves the program that stage 4 leaves, into `log` where there is one; else prints what came out.
   void afterStage(unsigned stage, mlir::ModuleOp module, DecisionLog *log);
+  /// The same for a command that goes on with the program and prints later: proves the first program that it sees.
+  void keepAfterStage(unsigned stage, mlir::ModuleOp module);
+  /// What was proved, where `keepAfterStage` did.
+  const std::optional<proof::Proof> &kept() const { return result; }
+  void print() const;
   /// With `require`: the error that something is not proved.
   llvm::Error verdict() const;
 

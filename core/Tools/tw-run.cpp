@@ -14,6 +14,7 @@
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
 #include "core/Tools/Command.h"
+#include "core/Tools/Prove.h"
 #include "core/Tracing/ProgramTrace.h"
 #include "tilewright/Target.h"
 
@@ -38,6 +39,7 @@ struct Arguments {
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of random inputs"), cl::init(0), cl::cat(category)};
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
+  ProveOption prove{category};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
   cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator, model, gpu or exec:PROG"),
                               cl::init("host"), cl::cat(category)};
@@ -302,6 +304,9 @@ int main(int argc, char **argv) {
   options.compile = program.compileOptions("tw-run-crash.mlir");
   options.sizes.assign(arguments.sizeList.begin(), arguments.sizeList.end());
   options.seed = arguments.seed;
+  Prover prover(arguments.prove);
+  if (llvm::Error error = prover.check())
+    return fail(std::move(error));
 
   options.place.emulator = arguments.device == "emulator";
   options.place.model = arguments.device == "model";
@@ -356,9 +361,17 @@ int main(int argc, char **argv) {
   progress.show("compiling");
   if (trace)
     trace->watch(options);
+  if (prover)
+    options.compile.afterStage = [&, then = options.compile.afterStage](unsigned stage, mlir::ModuleOp now) {
+      prover.keepAfterStage(stage, now);
+      if (then)
+        then(stage, now);
+    };
   auto run = Run::create(module, options, std::move(given));
   if (!run)
     return fail(run.takeError());
+  if (llvm::Error error = prover.verdict())
+    return fail(std::move(error));
   progress.show("running");
   if (llvm::Error error = trace ? trace->execute(**run) : (*run)->execute())
     return fail(std::move(error));
@@ -399,6 +412,12 @@ int main(int argc, char **argv) {
                                                                     {"link_seconds", times.link},
                                                                     {"warm", arguments.timeCompile.getValue()}}}};
   int status = 0;
+  if (prover.kept() && arguments.json) {
+    report.object["proof"] = proof::toJson(*prover.kept());
+  } else if (prover.kept()) {
+    progress.done();
+    prover.print();
+  }
   if (trace)
     report.trace(arguments.trace, *trace);
   if (EmulatedProgram *emulated = (*run)->executable().emulated())

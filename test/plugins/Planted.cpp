@@ -17,11 +17,13 @@
 ///   drop=OP    the first op of this name without results is erased
 ///   dropall=OP all of them are
 ///   last=OP    the last one is
+///   site=N     place N of all that Mutations.h tells is changed
 ///   crash      the process crashes
 ///   hang       the pass never ends
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Mutations.h"
 #include "tilewright/Target.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -118,6 +120,8 @@ void plant(Operation *root, llvm::StringRef fault) {
     drop(root, fault, /*all=*/true, /*last=*/false);
   else if (fault.consume_front("last="))
     drop(root, fault, /*all=*/false, /*last=*/true);
+  else if (unsigned number = 0; fault.consume_front("site=") && !fault.getAsInteger(10, number))
+    mutate(root, number);
   else if (fault == "crash")
     *static_cast<volatile int *>(nullptr) = 0;
   else if (fault == "hang")

@@ -1,0 +1,24 @@
+"""Each wait, barrier, fence, bound, offset, swizzle, zero fill and scale that is removed or changed is found by the
+proof or by a run (docs/trust.md): some in CI, all in the full mode."""
+
+import importlib.util
+import pathlib
+
+import pytest
+
+from conftest import BUILD, FULL, SANITIZERS
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/mutations.py"
+spec = importlib.util.spec_from_file_location("mutations", SCRIPT)
+mutations = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(mutations)
+CHIPS = list(mutations.CHIPS) if FULL else ["nvidia:A100", "accelerator:npu"]
+
+
+@pytest.mark.skipif(SANITIZERS, reason="hundreds of runs")
+@pytest.mark.parametrize("chip", CHIPS)
+def test_mistakes_are_found(chip):
+    found = mutations.mutants(BUILD, chip, 1 if FULL else 9, mutations.CASES if FULL else mutations.CASES[:1])
+    survivors = [each for each in found if not each.found and not mutations.reason(each)]
+    # At least 99 % of those that can be seen.
+    assert found and len(survivors) <= len(found) // 100, survivors
