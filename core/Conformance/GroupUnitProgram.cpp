@@ -11,12 +11,20 @@
 ///
 ///   copy A, B | fence before engines | barrier | fence of registers | unit | commit | wait | store C
 ///
+/// One that a lane issues and that adds up in a memory of the block writes its product there, to which lanes add C:
+///
+///   copy A, B; take entries; barrier object | barrier | first lane: unit, commit | wait | read, add C, store | free
+///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
 #include "core/Conformance/Units.h"
+#include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
+#include "tilewright/Target.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -44,12 +52,15 @@ bool conformance::isOfGroup(const MatrixUnit &unit) {
            bitWidth(operand.element) % 8 == 0 && lines % linesOfGroup == 0 &&
            llvm::is_contained({16, 32, 64, 128}, lineBytes(unit, operand));
   };
+  if (accumulatesInBlock(unit))
+    return inLines(unit.a, unit.m) && inLines(unit.b, unit.n);
   return unit.scopeCount > 1 && (unit.a.residence == Residence::LaneRegisters || inLines(unit.a, unit.m)) &&
          inLines(unit.b, unit.n) && unit.c.residence == Residence::LaneRegisters;
 }
 
 int64_t conformance::unitScratchpadBytes(const MatrixUnit &unit) {
-  return isOfGroup(unit) ? tileBytes(unit, true) + tileBytes(unit, false) : 0;
+  const int64_t objects = accumulatesInBlock(unit) ? 16 : 0; // a barrier object, and an address
+  return isOfGroup(unit) ? tileBytes(unit, true) + tileBytes(unit, false) + objects : 0;
 }
 
 namespace {
@@ -110,6 +121,68 @@ struct Writer {
     b.setInsertionPointToStart(after);
   }
 };
+
+/// What surrounds a unit that adds up in a memory of the block.
+class BlockUnit {
+public:
+  BlockUnit(Writer &writer, const BlockAccumulators &ops, const LaneOps &lanes, const TargetDescription &chip,
+            Value objects)
+      : w(writer), ops(ops), lanes(lanes), subgroup(chip.graph().lockstepLevel()->count),
+        entries(accumulatorEntries(*chip.graph().named(w.unit.c.memory), w.unit.c.layout.numElements()).value_or(0)),
+        phase(objects), place(w.plus(objects, w.i32(8))) {}
+
+  /// Before the barrier.
+  void begin() {
+    ifBelow(subgroup, [&] { ops.takeAccumulators(w.b, w.loc, place, entries); });
+    ifBelow(1, [&] { lanes.makePhase(w.b, w.loc, phase, 1); });
+  }
+  /// After it: the product of one instruction, as the lane's registers.
+  Value multiply(LLVM::LLVMFuncOp callee, ValueRange described, VectorType registers) {
+    ops.beginAccesses(w.b, w.loc);
+    Value address = LLVM::LoadOp::create(w.b, w.loc, w.b.getI32Type(), place);
+    ifBelow(1, [&] {
+      SmallVector<Value> operands(described);
+      operands.append(
+          {address, LLVM::ConstantOp::create(w.b, w.loc, w.b.getI1Type(), w.b.getBoolAttr(false)).getResult()});
+      LLVM::CallOp::create(w.b, w.loc, callee, operands);
+      ops.commitUnitsTo(w.b, w.loc, phase);
+    });
+    lanes.awaitPhase(w.b, w.loc, phase, w.i32(0));
+    ops.beginAccesses(w.b, w.loc);
+    Value row = LLVM::AndOp::create(w.b, w.loc, w.lane, w.i32(-subgroup));
+    SmallVector<Value> words = ops.readAccumulators(w.b, w.loc, address, row, 0, w.unit.c.layout.numElements());
+    words = ops.awaitReads(w.b, w.loc, words);
+    Value result = LLVM::PoisonOp::create(w.b, w.loc, registers);
+    for (auto [i, word] : llvm::enumerate(words)) {
+      Value element = registers.getElementType().isF32()
+                          ? LLVM::BitcastOp::create(w.b, w.loc, w.b.getF32Type(), word).getResult()
+                          : word;
+      result = LLVM::InsertElementOp::create(w.b, w.loc, result, element, w.i32(i));
+    }
+    ops.endAccesses(w.b, w.loc);
+    lanes.barrier(w.b, w.loc);
+    ops.beginAccesses(w.b, w.loc);
+    ifBelow(subgroup, [&] { ops.freeAccumulators(w.b, w.loc, address, entries); });
+    return result;
+  }
+
+private:
+  void ifBelow(int64_t count, llvm::function_ref<void()> work) {
+    auto *inside = w.function.addBlock(), *after = w.function.addBlock();
+    Value isBelow = LLVM::ICmpOp::create(w.b, w.loc, LLVM::ICmpPredicate::ult, w.lane, w.i32(count));
+    LLVM::CondBrOp::create(w.b, w.loc, isBelow, inside, after);
+    w.b.setInsertionPointToStart(inside);
+    work();
+    LLVM::BrOp::create(w.b, w.loc, ValueRange(), after);
+    w.b.setInsertionPointToStart(after);
+  }
+
+  Writer &w;
+  const BlockAccumulators &ops;
+  const LaneOps &lanes;
+  int64_t subgroup, entries;
+  Value phase, place;
+};
 } // namespace
 
 llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const MatrixUnit &unit, llvm::StringRef target,
@@ -130,8 +203,14 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
   SmallVector<Type> types{i64, i64, i64, i64, registers};
   if (!describesA)
     types = {VectorType::get(unit.a.layout.numElements(), elementType(unit.a.element, &context)), i64, i64, registers};
+  const bool inBlock = accumulatesInBlock(unit);
+  Type result = registers;
+  if (inBlock) {
+    types = {i64, i64, i64, i64, b.getI32Type(), b.getI1Type()};
+    result = LLVM::LLVMVoidType::get(&context);
+  }
   auto callee =
-      LLVM::LLVMFuncOp::create(b, loc, "tilewright.unit." + unit.name, LLVM::LLVMFunctionType::get(registers, types));
+      LLVM::LLVMFuncOp::create(b, loc, "tilewright.unit." + unit.name, LLVM::LLVMFunctionType::get(result, types));
   auto none = LLVM::LLVMVoidType::get(&context);
   auto function =
       LLVM::LLVMFuncOp::create(b, loc, unitEntry, LLVM::LLVMFunctionType::get(none, {global, global, global}));
@@ -143,6 +222,19 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
   if (describesA)
     writer.copy(true, entry->getArgument(0), tileA);
   writer.copy(false, entry->getArgument(1), tileB);
+  std::optional<BlockUnit> ofBlock;
+  if (inBlock) {
+    auto chip = TargetRegistry::get().describe(target.str());
+    if (!chip)
+      return chip.takeError();
+    const BlockAccumulators *blockOps = blockAccumulators(ops);
+    if (!blockOps)
+      return llvm::createStringError("unit " + unit.name +
+                                     " adds up in a memory of the block, which the target's operations do not know "
+                                     "(tilewright/BlockAccumulators.h)");
+    ofBlock.emplace(writer, *blockOps, ops, **chip, writer.plus(tileB, writer.i32(tileBytes(unit, false))));
+    ofBlock->begin();
+  }
   ops.fenceEngines(b, loc);
   ops.barrier(b, loc);
   auto ofLane = [&](unsigned argument, const UnitOperand &operand) {
@@ -167,12 +259,19 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
                                      "(LaneOps::describeTile)");
     operands.append({described, writer.i64(tile.kInner)});
   }
-  operands.push_back(c);
-  ops.beginUnits(b, loc);
-  Value result = LLVM::CallOp::create(b, loc, callee, operands).getResult();
-  ops.commitUnits(b, loc);
-  result = ops.waitUnits(b, loc, 0, result).front();
-  writer.store(result, place);
+  Value total;
+  if (ofBlock) {
+    total = ofBlock->multiply(callee, operands, registers);
+    total = element.isF32() ? LLVM::FAddOp::create(b, loc, total, c).getResult()
+                            : LLVM::AddOp::create(b, loc, total, c).getResult();
+  } else {
+    operands.push_back(c);
+    ops.beginUnits(b, loc);
+    total = LLVM::CallOp::create(b, loc, callee, operands).getResult();
+    ops.commitUnits(b, loc);
+    total = ops.waitUnits(b, loc, 0, total).front();
+  }
+  writer.store(total, place);
   LLVM::ReturnOp::create(b, loc, ValueRange());
   ops.finishLaunch(function, {unitLanes(unit), unitScratchpadBytes(unit), 0, unitLanes(unit)});
   return module;

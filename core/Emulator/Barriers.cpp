@@ -232,6 +232,20 @@ void tilewright::phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes,
   endPhaseIfComplete(cluster, object);
 }
 
+void tilewright::phaseArriveFor(Cluster &cluster, uint64_t address, uint32_t agent, uint32_t clock,
+                                const Clocks &known) {
+  BarrierObject &object = cluster.barrierObjects[address];
+  if (cluster.machine->checks) {
+    object.clocks.resize(cluster.agents.count());
+    for (size_t i = 0, end = known ? known->size() : 0; i < end; ++i)
+      object.clocks[i] = std::max(object.clocks[i], (*known)[i]);
+    object.clocks[agent] = std::max(object.clocks[agent], clock);
+  }
+  if (object.pending)
+    --object.pending;
+  endPhaseIfComplete(cluster, object);
+}
+
 /// Whether the block whose scratchpad holds `address` has no lane left: its scratchpad may be another block's by now.
 static bool hasEnded(const Machine &machine, const Cluster &cluster, uint64_t address) {
   uint64_t rank = (address - reinterpret_cast<uint64_t>(machine.window)) / Machine::windowStride;

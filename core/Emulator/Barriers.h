@@ -35,6 +35,10 @@ int32_t phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *address, int3
 /// `bytes` of a transfer that `agent` stamped `clock` have come.
 void phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes, uint32_t agent, uint32_t clock);
 
+/// One arrival: what `agent` has stamped up to `clock` is done, and so is what was known when it was issued (null:
+/// nothing).
+void phaseArriveFor(Cluster &cluster, uint64_t address, uint32_t agent, uint32_t clock, const Clocks &known);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_EMULATOR_BARRIERS_H

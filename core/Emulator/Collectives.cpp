@@ -13,6 +13,7 @@
 #include "core/Emulator/Collectives.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Emulator/AsyncEngines.h"
+#include "core/Machine/UnitOperands.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -314,6 +315,10 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
   Machine &machine = *lane.machine;
   int number = machine.kernels->sites[site].unit;
   const UnitRunner &runner = machine.kernels->units[number];
+  if (accumulatesInBlock(runner.unit)) {
+    ++machine.unitIssues[number];
+    return issueAccumulatorUnit(lane, site, runner, frame);
+  }
   if ((runner.inMemory(0) || runner.inMemory(1)) && runner.lanes > 1) {
     uint32_t own = lane.number - lane.block->lanes.front()->number;
     machine.unitIssues[number] += own % runner.lanes == 0;

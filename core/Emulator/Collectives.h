@@ -38,6 +38,10 @@ void columns(Lane &lane, uint32_t site, void *row, uint32_t elementBytes, uint32
 void issueUnit(Lane &lane, uint32_t site, char *frame);
 /// One that a group of subgroups issues on described matrices (GroupUnits.cpp).
 void issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame);
+/// Checks and counts what a unit of `lane` that knows `order` reads by a description: 16-byte vectors, those of 8 lines
+/// at once.
+bool readDescribed(Lane &lane, const Order &order, uint32_t site, const MatrixUnit &unit, int operand,
+                   const DescribedMatrix &matrix, uint32_t stamp);
 /// Waits for all but `pending` groups of such units and fills those of `words` whose accumulators are complete.
 void waitGroupUnits(Lane &lane, uint32_t site, int32_t pending, uint32_t *words, uint32_t count);
 

@@ -54,7 +54,7 @@ static void readChip(EmulatedKernels::Impl &kernels) {
       kernels.global = &memory;
     if (memory.kind == MemoryKind::Scratchpad && !kernels.scratchpad)
       kernels.scratchpad = &memory;
-    if (memory.kind == MemoryKind::Scratchpad || memory.kind == MemoryKind::Accumulator)
+    if (memory.kind == MemoryKind::Scratchpad || (memory.kind == MemoryKind::Accumulator && !memory.banks))
       kernels.scratchpadLimit += memory.bytes;
   }
   // Threads that execute one instruction together; without such, lanes are cores.

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Emulator/Barriers.h"
 #include "core/Emulator/BuilderParts.h"
+#include "core/Machine/UnitOperands.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -91,6 +92,44 @@ SmallVector<Value> EmulationBuilder::waitUnits(Value pending, ValueRange accumul
   for (auto [each, place] : llvm::zip(accumulators, places))
     results.push_back(loadInternal(builder, loc(), each.getType(), place));
   return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulators in a memory of the block
+//===----------------------------------------------------------------------===//
+
+void EmulationBuilder::takeAccumulators(Value place, Value entries) {
+  impl.narrow(Space::Scratchpad, 4, 4);
+  uint32_t site = impl.site(op, AccessKind::Write, Space::Scratchpad, 4, 4);
+  CALL("take_accumulators", {}, constant(32, site), place, entries);
+}
+void EmulationBuilder::freeAccumulators(Value address, Value entries) {
+  CALL("free_accumulators", {}, constant(32, impl.site(op)), address, entries);
+}
+void EmulationBuilder::commitUnits(Value phase) {
+  impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Unit);
+  CALL("commit_accumulator_units", {}, constant(32, impl.site(op)), phase);
+}
+SmallVector<Value> EmulationBuilder::readAccumulators(Value address, unsigned count) {
+  Value memory = frame(op, 4 * int64_t(count));
+  CALL("read_accumulators", {}, constant(32, impl.site(op)), address, constant(32, count), memory);
+  SmallVector<Value> words;
+  for (unsigned i = 0; i < count; ++i)
+    words.push_back(loadInternal(builder, loc(), builder.getI32Type(), at(builder, loc(), memory, 4 * int64_t(i))));
+  return words;
+}
+SmallVector<Value> EmulationBuilder::awaitReads(ValueRange words) {
+  Value memory = frame(op, 4 * std::max<int64_t>(1, int64_t(words.size())));
+  for (auto [i, word] : llvm::enumerate(words))
+    storeInternal(builder, loc(), word, at(builder, loc(), memory, 4 * int64_t(i)));
+  CALL("await_accumulator_reads", {}, constant(32, impl.site(op)), memory, constant(32, int64_t(words.size())));
+  SmallVector<Value> results;
+  for (auto [i, word] : llvm::enumerate(words))
+    results.push_back(loadInternal(builder, loc(), word.getType(), at(builder, loc(), memory, 4 * int64_t(i))));
+  return results;
+}
+void EmulationBuilder::fenceAccumulators(bool begins) {
+  CALL("fence_accumulators", {}, constant(32, impl.site(op)), constant(32, begins));
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,6 +228,14 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   ArrayRef<Value> rest = parts;
   for (int i = 0; i < 3; ++i) {
     char name = 'A' + i;
+    if (i == 2 && accumulatesInBlock(runner.unit)) {
+      if (rest.empty() || !rest[0].getType().isInteger(32))
+        return wrong("operand C is in a memory of the block; expected its address (i32), and whether it is added to");
+      storeInternal(builder, loc(), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), rest[0]),
+                    at(builder, loc(), memory, runner.memoryOffset(i) + offsetof(MemoryOperand, address)));
+      rest = rest.drop_front();
+      continue;
+    }
     if (runner.inMemory(i)) {
       bool described = !rest.empty() && rest[0].getType().isInteger(64);
       if (rest.size() < 2 || !(described || isa<LLVM::LLVMPointerType>(rest[0].getType())) ||

@@ -87,7 +87,7 @@ Step FenceCheck::stepOfCall(LLVM::CallOp call, StringRef primitive) {
     return Step::Use;
   if (primitive == "unit") {
     const MatrixUnit &unit = kernels.impl->units[site().unit].unit;
-    return unit.scopeCount > 1 && readsScratchpad(unit) ? Step::Use : Step::Nothing;
+    return (unit.scopeCount > 1 || accumulatesInBlock(unit)) && readsScratchpad(unit) ? Step::Use : Step::Nothing;
   }
   return Step::Nothing;
 }

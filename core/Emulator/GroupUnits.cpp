@@ -48,9 +48,8 @@ static std::pair<int64_t, int64_t> linesOf(const MatrixUnit &unit, int operand, 
   return kInner ? std::pair(free, unit.k) : std::pair(unit.k, free);
 }
 
-/// Checks and counts what the unit reads: 16-byte vectors, those of 8 lines at once.
-static bool readMatrix(Lane &lane, uint32_t site, const MatrixUnit &unit, int operand, const DescribedMatrix &matrix,
-                       uint32_t stamp) {
+bool tilewright::readDescribed(Lane &lane, const Order &order, uint32_t site, const MatrixUnit &unit, int operand,
+                               const DescribedMatrix &matrix, uint32_t stamp) {
   Machine &machine = *lane.machine;
   constexpr int64_t vectorBytes = 16, groupLines = 8;
   const UnitOperand &o = operand == 0 ? unit.a : unit.b;
@@ -67,7 +66,7 @@ static bool readMatrix(Lane &lane, uint32_t site, const MatrixUnit &unit, int op
         numbers[i] = i;
         if (machine.checks)
           machine.checkFence(lane, site, vector);
-        if (machine.checks && !machine.check(lane, lane.order, agent, stamp, site, vector, vectorBytes, vectorBytes,
+        if (machine.checks && !machine.check(lane, order, agent, stamp, site, vector, vectorBytes, vectorBytes,
                                              AccessKind::Read, Space::Scratchpad))
           return false;
       }
@@ -187,7 +186,7 @@ void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &run
         return misuse("the unit takes descriptors, and the target must say what they mean");
       issue.operands[i] = {machine.kernels->table.tiledMatrix(given.address), block.scratchpad,
                            given.form == MemoryOperand::LinesAlongK};
-      if (!readMatrix(first, site, runner.unit, i, issue.operands[i], issue.stamp))
+      if (!readDescribed(first, first.order, site, runner.unit, i, issue.operands[i], issue.stamp))
         return;
     }
     for (Lane *each : lanes)

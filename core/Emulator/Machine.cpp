@@ -146,6 +146,7 @@ void Machine::finishCluster(Cluster &cluster) {
       });
     }
   }
+  finishAccumulators(cluster);
   cycles += timed ? end : 0;
   launchEnd = std::max(launchEnd, launchStart + end);
   for (Block &one : cluster.blocks) {

@@ -24,6 +24,7 @@
 #define TILEWRIGHT_CORE_EMULATOR_MACHINE_H
 
 #include "core/CostModel/Machine/BankTraffic.h"
+#include "core/Emulator/AccumulatorMemory.h"
 #include "core/Emulator/CoalescingCounters.h"
 #include "core/Emulator/Fiber.h"
 #include "core/Emulator/Kernels.h"
@@ -94,6 +95,23 @@ struct Accumulator {
   uint32_t firstLane = 0, lanes = 1;
   uint32_t givenTo = 0; // lanes
   int64_t laneWords() const { return registers.size() / lanes / 4; }
+};
+/// An instruction of a unit that adds up in a memory of the block.
+struct AccumulatorIssue {
+  const UnitRunner *runner = nullptr;
+  Block *block = nullptr;
+  uint32_t stamp = 0, site = 0, entry = 0;
+  bool useC = true;
+  Clocks known; // by the lane that issued it
+  DescribedMatrix operands[2];
+  void run() const;
+};
+/// Those for whose end a barrier object gets an arrival; of early engines none is left.
+struct CommittedUnits {
+  uint64_t phase = 0; // address
+  uint32_t agent = 0, stamp = 0;
+  Clocks known; // when the last one was issued; null: nothing was since the last commit
+  std::vector<AccumulatorIssue> issues;
 };
 /// Lanes of a group that have come to one collective instruction.
 struct GroupBarrier {
@@ -171,6 +189,8 @@ struct Lane {
   uint32_t fenced = 0; // clock of the last fence before engines
   AccessFences fences;
   EngineQueue engines[numEngines];
+  std::vector<AccumulatorIssue> accumulating; // issued and not committed
+  AccumulatorReads reads;
   struct Logged {
     uint64_t address;
     uint32_t site;
@@ -223,6 +243,7 @@ struct Block {
   std::map<uint32_t, GroupBarrier> groups; // by first lane
   std::map<uint32_t, Accumulator> accumulators;
   uint32_t lastAccumulator = 0;
+  AccumulatorMemory accumulatorMemory;
   static constexpr int64_t blockBarrier = -1, splitBarrier = -2;
 };
 
@@ -237,6 +258,7 @@ struct Cluster {
   std::map<uint64_t, BarrierObject> barrierObjects; // by address
   Barrier barrier;                                  // of all its lanes
   std::deque<TensorTransfer> flying;                // towards barrier objects
+  std::deque<CommittedUnits> committed;             // of late engines, oldest first
   llvm::DenseSet<uint32_t> acquired;                // runs known to have ended
   uint32_t unfinished = 0;
   bool stopped = false; // a finding that the kernel cannot go on from

@@ -80,6 +80,8 @@ void Cluster::execute() {
       flying.pop_front();
       land(*this, next);
       progressed = true;
+    } else if (runAccumulatorUnits(*this)) { // last of all: a copy into what they read too early has landed
+      progressed = true;
     } else if (!polling.empty() && progressed) {
       progressed = false;
       ready.assign(polling.begin(), polling.end());

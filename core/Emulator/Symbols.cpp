@@ -54,6 +54,23 @@ static void waitUnitsAt(Lane *lane, uint32_t site, int32_t pending, uint32_t *wo
 }
 static void unitAt(Lane *lane, uint32_t site, char *frame) { issueUnit(*lane, site, frame); }
 
+static void takeAccumulatorsAt(Lane *lane, uint32_t site, void *place, uint32_t count) {
+  takeAccumulators(*lane, site, place, count);
+}
+static void freeAccumulatorsAt(Lane *lane, uint32_t site, uint32_t address, uint32_t count) {
+  freeAccumulators(*lane, site, address, count);
+}
+static void commitAccumulatorUnitsAt(Lane *lane, uint32_t site, void *phase) {
+  commitAccumulatorUnits(*lane, site, phase);
+}
+static void readAccumulatorsAt(Lane *lane, uint32_t site, uint32_t address, uint32_t count, uint32_t *words) {
+  readAccumulators(*lane, site, address, count, words);
+}
+static void awaitAccumulatorReadsAt(Lane *lane, uint32_t, uint32_t *words, uint32_t count) {
+  awaitAccumulatorReads(*lane, words, count);
+}
+static void fenceAccumulatorsAt(Lane *lane, uint32_t, int32_t begins) { fenceAccumulators(*lane, begins != 0); }
+
 static void copyAt(Lane *lane, uint32_t site, int32_t engine, char *to, int64_t toPitch, const char *from,
                    int64_t fromPitch, uint32_t rows, uint32_t rowBytes, uint32_t valid, uint32_t align,
                    uint32_t elementBytes) {
@@ -111,6 +128,12 @@ std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
       {"tw_emulator_matrices", reinterpret_cast<void *>(matricesAt)},
       {"tw_emulator_unit", reinterpret_cast<void *>(unitAt)},
       {"tw_emulator_wait_units", reinterpret_cast<void *>(waitUnitsAt)},
+      {"tw_emulator_take_accumulators", reinterpret_cast<void *>(takeAccumulatorsAt)},
+      {"tw_emulator_free_accumulators", reinterpret_cast<void *>(freeAccumulatorsAt)},
+      {"tw_emulator_commit_accumulator_units", reinterpret_cast<void *>(commitAccumulatorUnitsAt)},
+      {"tw_emulator_read_accumulators", reinterpret_cast<void *>(readAccumulatorsAt)},
+      {"tw_emulator_await_accumulator_reads", reinterpret_cast<void *>(awaitAccumulatorReadsAt)},
+      {"tw_emulator_fence_accumulators", reinterpret_cast<void *>(fenceAccumulatorsAt)},
       {"tw_emulator_copy", reinterpret_cast<void *>(copyAt)},
       {"tw_emulator_commit", reinterpret_cast<void *>(commitAt)},
       {"tw_emulator_wait", reinterpret_cast<void *>(waitAt)},

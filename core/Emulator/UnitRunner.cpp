@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/UnitRunner.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Runtime/Array.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/bit.h"
@@ -100,12 +101,19 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
     const UnitOperand &o = operand(i);
     offsets[i] = offset;
     memories[i] = o.residence == Residence::Scratchpad || o.residence == Residence::Accumulator;
+    if (memories[i] && (i != 2 || !accumulatesInBlock(unit)))
+      continue;
+    slots[i].resize(o.rows * o.cols);
+    for (int64_t lane = o.layout.numLanes() - 1; memories[i] && lane >= 0; --lane)
+      for (int64_t element = o.layout.numElements() - 1; element >= 0; --element) {
+        Position p = o.layout.at(lane, element);
+        slots[i][p.row * o.cols + p.col] = {static_cast<uint16_t>(lane), static_cast<uint16_t>(element)};
+      }
     if (memories[i])
       continue;
     lanes = std::max(lanes, o.layout.numLanes());
     bytes[i] = llvm::divideCeil(o.layout.numElements() * bitWidth(o.element), 8);
     offset = llvm::alignTo(offset + bytes[i], 16);
-    slots[i].resize(o.rows * o.cols);
     for (int64_t lane = o.layout.numLanes() - 1; lane >= 0; --lane) {
       for (int64_t element = o.layout.numElements() - 1; element >= 0; --element) {
         Position p = o.layout.at(lane, element);

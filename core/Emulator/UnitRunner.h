@@ -41,6 +41,12 @@ public:
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
   bool inMemory(int operand) const { return memories[operand]; }
+  /// Lane and element that hold a position, of an operand in registers and of accumulators that lanes read.
+  Slot slotOf(int operand, int64_t row, int64_t col) const {
+    const UnitOperand &o = operand == 0 ? unit.a : operand == 1 ? unit.b : unit.c;
+    const Place &place = slots[operand][row * o.cols + col];
+    return {place.lane, place.element};
+  }
   /// Whether each lane's results come from its own registers alone: such lanes need no synchronisation.
   bool laneLocal() const { return !local.empty(); }
   int64_t registerOffset(int operand) const { return offsets[operand]; }

@@ -15,6 +15,7 @@
 #include "core/Machine/RecordChecks.h"
 #include "core/Machine/IrFunction.h"
 #include "core/Machine/RecordTypes.h"
+#include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -84,7 +85,8 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
                 field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
   llvm::append_range(messages, checkTypes(field, operand));
   bool lanes = operand.residence == Residence::LaneRegisters;
-  if (!lanes && operand.layout.numLanes() != 1)
+  bool readBack = letter == 'C' && operand.residence == Residence::Accumulator;
+  if (!lanes && !readBack && operand.layout.numLanes() != 1)
     messages.push_back(formatv("the layout of field '{0}' has {1} lanes, but its residence belongs to one thread",
                                field, operand.layout.numLanes()));
   if (lanes && unit.scopeLevel.empty())
@@ -223,6 +225,23 @@ static void checkBank(const Memory *memory, const Memory *file, const MatrixUnit
                                what, bytes, registers.name, file->entryBytes));
 }
 
+/// Accumulators that lanes read back: `memory` has columns of a word for each of them, in banks that blocks take.
+static void checkReadBack(const Memory &memory, const MatrixUnit &unit, Messages &messages) {
+  const int64_t lanes = unit.c.layout.numLanes(), columns = unit.c.layout.numElements();
+  if (memory.entryBytes != 4 * lanes || bitWidth(unit.c.element) != 32 || !accumulatorEntries(memory, columns))
+    messages.push_back(formatv(
+        "unit '{0}': {1} lanes read {2} accumulators each of field 'c' ({3}) in the memory '{4}', which has {5} "
+        "entries of {6} bytes in {7} banks; it must have as many entries at least, of 4 bytes for each lane, in "
+        "banks that divide them, and the accumulators 32 bits",
+        unit.name, lanes, columns, elementName(unit.c.element), memory.name, memory.entries, memory.entryBytes,
+        memory.banks));
+  if (!unit.scopeLevel.empty() || unit.completion != Completion::Barrier || unit.init != UnitInit::ZeroFlag)
+    messages.push_back(formatv("unit '{0}': lanes read back its field 'c', so one thread issues it ('scope'), it "
+                               "arrives at a barrier object ('completion' Barrier) and begins without a fill ('init' "
+                               "ZeroFlag)",
+                               unit.name));
+}
+
 /// Where the operands of `unit` lie: the memories exist and are of the right kind, and all that lies in one of them, or
 /// in one register file, fits.
 static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
@@ -267,6 +286,8 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
                                  scratchpad ? "Scratchpad" : "AccumulatorMemory"));
     else
       add(memory, field, bitsOf(*operand));
+    if (memory && operand == &unit.c && accumulatesInBlock(unit))
+      checkReadBack(*memory, unit, messages);
   }
   if (unit.m < 1 || unit.n < 1 || unit.k < 1)
     return; // reported with the record

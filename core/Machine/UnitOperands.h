@@ -14,12 +14,35 @@
 #define TILEWRIGHT_CORE_MACHINE_UNITOPERANDS_H
 
 #include "tilewright/TargetDescription.h"
+#include <algorithm>
+#include <optional>
 
 namespace tilewright {
 
 /// Whether the unit reads A, B or both in a scratchpad by itself.
 inline bool readsScratchpad(const MatrixUnit &unit) {
   return unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad;
+}
+
+/// Whether the unit adds up in a memory of the block, from which lanes read the accumulators in the layout of C.
+inline bool accumulatesInBlock(const MatrixUnit &unit) {
+  return unit.c.residence == Residence::Accumulator && unit.c.layout.numLanes() > 1;
+}
+
+/// Entries that a block takes of the memory of such accumulators where it needs so many: a power of two of its banks.
+/// Nullopt: blocks take none of it, or it has not so many.
+inline std::optional<int64_t> accumulatorEntries(const Memory &memory, int64_t needed) {
+  if (memory.banks < 1 || memory.entries % memory.banks != 0)
+    return std::nullopt;
+  int64_t taken = memory.entries / memory.banks;
+  while (taken < needed)
+    taken *= 2;
+  return taken <= memory.entries ? std::optional(taken) : std::nullopt;
+}
+
+/// Lanes that hold a fragment of the unit's C, a subgroup of `lanes` at least.
+inline int64_t groupLanesOf(const MatrixUnit &unit, int64_t lanes) {
+  return accumulatesInBlock(unit) ? std::max(lanes, unit.c.layout.numLanes()) : unit.scopeCount * lanes;
 }
 
 } // namespace tilewright

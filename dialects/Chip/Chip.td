@@ -111,6 +111,8 @@ class RegisterFile<string name_, string level_, int entries_, int entryBytes_>
   let entryBytes = entryBytes_;
   let source = Cited<"the architecture's manual">;
 }
+/// Where lanes read it back, it has `entries` of `entryBytes`, columns of accumulators with 4 bytes for each row, in `banks`. A
+/// block takes a power of two of these.
 class AccumulatorMemory<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, Source source_ = Unsourced>
     : Memory<name_, level_, bytes_, read_, latency_, source_> {
   let kind = "Accumulator";

@@ -192,8 +192,9 @@ class InScratchpad<string memory_, list<string> majors_, list<string> arrangemen
   let majors = majors_;
   let arrangements = arrangements_;
 }
-/// An accumulator memory.
-class InAccumulator<string memory_> : Residence<"Accumulator", RowMajor> { let memory = memory_; }
+/// An accumulator memory. Where lanes read it back into registers, `layout_` says which lane gets which element: the first lane
+/// of the unit's rows, and so on, `lanes` of them.
+class InAccumulator<string memory_, Layout layout_ = RowMajor> : Residence<"Accumulator", layout_> { let memory = memory_; }
 
 class Operand<Elem element_, Residence residence_> {
   Elem element = element_;

@@ -41,6 +41,15 @@ def LdMatrix : CopyEngine<"shared", "register"> {
   let source = Guide;
   let emit = MlirOp<"nvvm.ldmatrix", ["Ptr"]>;
 }
+/// tcgen05.ld: lanes read accumulators.
+def TensorLoad : CopyEngine<"tensor", "register"> {
+  let accessBytes = [4];
+  let alignBytes = 4;
+  let bandwidth = PerClock<512>;
+  let latency = Cycles<60>;
+  let source = Guess<"a word of each of 128 rows a clock; latency of twice shared memory's">;
+  let emit = MlirOp<"nvvm.tcgen05.ld", ["Ptr"]>;
+}
 def TmaLoad : CopyEngine<"global", "shared"> {
   let completion = Barrier;
   let maxRank = 5;
@@ -84,6 +93,26 @@ defvar HopperUnits = [
     wgmma_m64n32k16_f16_f32_a, wgmma_m64n64k16_f16_f32_a, wgmma_m64n128k16_f16_f32_a, wgmma_m64n256k16_f16_f32_a,
     wgmma_m64n16k16_bf16_f32_a, wgmma_m64n32k16_bf16_f32_a, wgmma_m64n64k16_bf16_f32_a, wgmma_m64n128k16_bf16_f32_a,
     wgmma_m64n256k16_bf16_f32_a] # AdaUnits;
+
+defvar BlackwellUnits = [
+    tcgen05_m128n16k16_f16_f32, tcgen05_m128n32k16_f16_f32, tcgen05_m128n64k16_f16_f32, tcgen05_m128n96k16_f16_f32,
+    tcgen05_m128n128k16_f16_f32, tcgen05_m128n192k16_f16_f32, tcgen05_m128n256k16_f16_f32, tcgen05_m128n16k16_bf16_f32,
+    tcgen05_m128n32k16_bf16_f32, tcgen05_m128n64k16_bf16_f32, tcgen05_m128n96k16_bf16_f32, tcgen05_m128n128k16_bf16_f32,
+    tcgen05_m128n192k16_bf16_f32, tcgen05_m128n256k16_bf16_f32, tcgen05_m128n16k8_tf32_f32, tcgen05_m128n32k8_tf32_f32,
+    tcgen05_m128n64k8_tf32_f32, tcgen05_m128n96k8_tf32_f32, tcgen05_m128n128k8_tf32_f32, tcgen05_m128n192k8_tf32_f32,
+    tcgen05_m128n256k8_tf32_f32, tcgen05_m128n16k32_i8_i32, tcgen05_m128n32k32_i8_i32, tcgen05_m128n64k32_i8_i32,
+    tcgen05_m128n96k32_i8_i32, tcgen05_m128n128k32_i8_i32, tcgen05_m128n192k32_i8_i32, tcgen05_m128n256k32_i8_i32,
+    tcgen05_m128n16k32_u8_i32, tcgen05_m128n32k32_u8_i32, tcgen05_m128n64k32_u8_i32, tcgen05_m128n96k32_u8_i32,
+    tcgen05_m128n128k32_u8_i32, tcgen05_m128n192k32_u8_i32, tcgen05_m128n256k32_u8_i32, tcgen05_m128n16k32_e4m3_f32,
+    tcgen05_m128n32k32_e4m3_f32, tcgen05_m128n64k32_e4m3_f32, tcgen05_m128n96k32_e4m3_f32, tcgen05_m128n128k32_e4m3_f32,
+    tcgen05_m128n192k32_e4m3_f32, tcgen05_m128n256k32_e4m3_f32, tcgen05_m128n16k32_e5m2_f32,
+    tcgen05_m128n32k32_e5m2_f32, tcgen05_m128n64k32_e5m2_f32, tcgen05_m128n96k32_e5m2_f32, tcgen05_m128n128k32_e5m2_f32,
+    tcgen05_m128n192k32_e5m2_f32, tcgen05_m128n256k32_e5m2_f32, tcgen05_m128n16k32_e4m3_e5m2_f32,
+    tcgen05_m128n32k32_e4m3_e5m2_f32, tcgen05_m128n64k32_e4m3_e5m2_f32, tcgen05_m128n96k32_e4m3_e5m2_f32,
+    tcgen05_m128n128k32_e4m3_e5m2_f32, tcgen05_m128n192k32_e4m3_e5m2_f32, tcgen05_m128n256k32_e4m3_e5m2_f32,
+    tcgen05_m128n16k32_e5m2_e4m3_f32, tcgen05_m128n32k32_e5m2_e4m3_f32, tcgen05_m128n64k32_e5m2_e4m3_f32,
+    tcgen05_m128n96k32_e5m2_e4m3_f32, tcgen05_m128n128k32_e5m2_e4m3_f32, tcgen05_m128n192k32_e5m2_e4m3_f32,
+    tcgen05_m128n256k32_e5m2_e4m3_f32] # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
@@ -145,6 +174,17 @@ defvar Instructions = [
 ];
 
 /// `gbs`: bandwidth of global memory in GB/s; `sharedKiB`: largest scratchpad of one block.
+class GpuMemories<int gib, int gbs, int mhz, int l2MiB, int l2Rate, int sharedKiB, Source sheet> {
+  list<Memory> each = [
+    Memory<"global", "grid", !mul(gib, 1073741824), PerClock<!mul(gbs, 1000), mhz>, Cycles<600>, sheet>,
+    Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<270>, 128, 16,
+          Guess<"size by the data sheet, rate and latency by public measurements of its kind">, /*sector*/ 32>,
+    Scratchpad<"shared", "block", !mul(sharedKiB, 1024), PerClock<128>, Cycles<30>, 32, 4, Guide>,
+    RegisterFile<"registers", "block", 65536, 4>,
+    RegisterFile<"register", "lane", 255, 4>
+  ];
+}
+/// `lanes`: multiply-adds of f32 that a multiprocessor makes in a clock; the others as above.
 class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
           int sharedKiB, int lanes, Source sheet> : Chip<name> {
   let triple = "nvptx64-nvidia-cuda";
@@ -153,14 +193,7 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
   let clockMHz = mhz;
   let levels = [Level<"grid", Parallel, sms>, Level<"block", Concurrent, 32>, Level<"subgroup", Lockstep, 32>,
                 Level<"lane", Single, 1>];
-  let memories = [
-    Memory<"global", "grid", !mul(gib, 1073741824), PerClock<!mul(gbs, 1000), mhz>, Cycles<600>, sheet>,
-    Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<270>, 128, 16,
-          Guess<"size by the data sheet, rate and latency by public measurements of its kind">, /*sector*/ 32>,
-    Scratchpad<"shared", "block", !mul(sharedKiB, 1024), PerClock<128>, Cycles<30>, 32, 4, Guide>,
-    RegisterFile<"registers", "block", 65536, 4>,
-    RegisterFile<"register", "lane", 255, 4>
-  ];
+  let memories = GpuMemories<gib, gbs, mhz, l2MiB, l2Rate, sharedKiB, sheet>.each;
   let laneInstructions = Instructions;
   let issue = Fact<PerClock<4>, Guide>; let fma_f32 = Fact<PerClock<lanes, 32>, Guide>;
   let add_f32 = Fact<PerClock<lanes, 32>, Guide>; let exp2_f32 = Fact<PerClock<16, 32>, Guide>;
@@ -230,12 +263,22 @@ class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 an
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
 def H200 : Hopper<"H200", 141, 4220, Measured<"increment of 1 GiB (test/gpu), 4800 by the data sheet">> { let summary = "NVIDIA H200 SXM (Hopper)"; }
 
-def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
-               Cited<"NVIDIA Blackwell architecture brief">> {
+/// 512 columns of 128 words; a block takes a power of two of them, 32 at least.
+def TensorMemoryOf : AccumulatorMemory<"tensor", "block", 262144, PerClock<512>, Cycles<60>,
+                                       Cited<"PTX ISA 8.7, Tensor Memory: sizes; rate and latency guessed as of TensorLoad">> {
+  let entries = 512;
+  let entryBytes = 512;
+  let banks = 16;
+  let bankBytes = 16384;
+  let access = EnginesOnly;
+}
+defvar SheetB200 = Cited<"NVIDIA Blackwell architecture brief">;
+def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128, SheetB200> {
   let float8_words = WidensFloat8;
-  let summary = "NVIDIA B200 (Blackwell): mma.sync only, tcgen05 is not described yet";
-  let copies = [CpAsync, LdMatrix, TmaLoad];
-  let units = AdaUnits;
+  let summary = "NVIDIA B200 (Blackwell)";
+  let memories = GpuMemories<180, 8000, 1965, 126, 8000, 227, SheetB200>.each # [TensorMemoryOf];
+  let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad];
+  let units = BlackwellUnits;
   let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;

@@ -98,6 +98,59 @@ static void emulateRings(EmulationTable &table) {
   };
 }
 
+/// tcgen05: allocation, commit, fences and reads; units are known by their records.
+static void emulateTensorMemory(EmulationTable &table) {
+  auto addressOf = [](EmulationBuilder &b, Value pointer) -> Value {
+    return LLVM::PtrToIntOp::create(b.ir(), b.loc(), b.ir().getI32Type(), pointer);
+  };
+  table.on(NVVM::Tcgen05AllocOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto alloc = cast<NVVM::Tcgen05AllocOp>(op);
+    b.takeAccumulators(alloc.getAddr(), alloc.getNCols());
+    return success();
+  });
+  table.ignore(NVVM::Tcgen05RelinquishAllocPermitOp::getOperationName());
+  table.on(NVVM::Tcgen05DeallocOp::getOperationName(), [=](Operation *op, EmulationBuilder &b) {
+    auto dealloc = cast<NVVM::Tcgen05DeallocOp>(op);
+    b.freeAccumulators(addressOf(b, dealloc.getTaddr()), dealloc.getNCols());
+    return success();
+  });
+  table.on(NVVM::Tcgen05CommitOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto commit = cast<NVVM::Tcgen05CommitOp>(op);
+    if (commit.getMulticastMask() || commit.getGroup() != NVVM::CTAGroupKind::CTA_1)
+      return b.refuse("only commits to barrier objects of the own block are known");
+    b.commitUnits(commit.getAddr());
+    return success();
+  });
+  table.on(NVVM::Tcgen05FenceOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    b.fenceAccumulators(cast<NVVM::Tcgen05FenceOp>(op).getKind() == NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+    return success();
+  });
+  table.on(NVVM::Tcgen05LdOp::getOperationName(), [=](Operation *op, EmulationBuilder &b) {
+    auto load = cast<NVVM::Tcgen05LdOp>(op);
+    if (load.getShape() != NVVM::Tcgen05LdStShape::SHAPE_32X32B || load.getPack())
+      return b.refuse("only rows of 32 lanes, a register for each column, are known");
+    auto vector = dyn_cast<VectorType>(load.getRes().getType());
+    SmallVector<Value> words =
+        b.readAccumulators(addressOf(b, load.getTmemAddr()), vector ? vector.getNumElements() : 1);
+    if (!vector) {
+      b.replace(words);
+      return success();
+    }
+    Value all = LLVM::PoisonOp::create(b.ir(), b.loc(), vector);
+    for (auto [i, word] : llvm::enumerate(words))
+      all = LLVM::InsertElementOp::create(b.ir(), b.loc(), all, word, b.constant(32, int64_t(i)));
+    b.replace(all);
+    return success();
+  });
+  table.on("asm:tcgen05.wait::ld.sync.aligned;", [](Operation *op, EmulationBuilder &b) {
+    Value result = LLVM::PoisonOp::create(b.ir(), b.loc(), op->getResult(0).getType());
+    for (auto [i, word] : llvm::enumerate(b.awaitReads(op->getOperands())))
+      result = LLVM::InsertValueOp::create(b.ir(), b.loc(), result, word, int64_t(i));
+    b.replace(result);
+    return success();
+  });
+}
+
 void nvidia::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
@@ -146,4 +199,5 @@ void nvidia::emulate(EmulationTable &table) {
     return success();
   });
   emulateRings(table);
+  emulateTensorMemory(table);
 }

@@ -15,19 +15,22 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/nvidia/Chips.h"
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/Residency.h"
 #include "tilewright/TargetDescription.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 namespace {
 
-class NvidiaLaneOps : public LaneOps {
+class NvidiaLaneOps : public LaneOps, public BlockAccumulators {
 public:
   explicit NvidiaLaneOps(const TargetDescription &chip)
       : LaneOps(chip),
-        copies(llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; })) {}
+        copies(llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; })),
+        hasTensorMemory(llvm::any_of(chip.copies(), [](const CopyEngine &e) { return e.name == "TensorLoad"; })) {}
 
   bool asyncCopy(OpBuilder &builder, Location loc, Value destination, Value source, int64_t bytes,
                  Value valid) const override {
@@ -114,14 +117,17 @@ public:
 
   //===-- wgmma -------------------------------------------------------------===//
 
-  /// Bits 0-13 address / 16, 16-29 from block to block / 16, 32-45 from group to group / 16, 62-63 swizzle.
+  /// Bits 0-13 address / 16, 16-29 from block to block / 16, 32-45 from group to group / 16, 62-63 swizzle. Of tcgen05
+  /// bits 61-63 are the swizzle, of which these values have no bit 61, and bit 46 is 1 (PTX ISA 8.7, "Shared memory
+  /// descriptor").
   Value describeTile(OpBuilder &builder, Location loc, Value base, Value offset, int64_t constant,
                      const ScratchpadTile &tile) const override {
     auto i64 = [&](uint64_t number) -> Value {
       return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(int64_t(number)));
     };
     uint64_t mode = tile.lineBytes == 128 ? 1 : tile.lineBytes == 64 ? 2 : tile.lineBytes == 32 ? 3 : 0;
-    uint64_t fields = mode << 62 | uint64_t(tile.groupBytes >> 4) << 32 | uint64_t(tile.blockBytes >> 4) << 16;
+    uint64_t fields = mode << 62 | uint64_t(hasTensorMemory) << 46 | uint64_t(tile.groupBytes >> 4) << 32 |
+                      uint64_t(tile.blockBytes >> 4) << 16;
     Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), base);
     address = LLVM::AndOp::create(builder, loc, address, i32(builder, loc, 0x3ffff));
     address = LLVM::LShrOp::create(builder, loc, address, i32(builder, loc, 4));
@@ -134,27 +140,14 @@ public:
     }
     return constant ? LLVM::AddOp::create(builder, loc, result, i64(constant >> 4)).getResult() : result;
   }
-  /// Assembly whose operands are tied to its results: nothing that uses them can move up across the wait.
   SmallVector<Value> waitUnits(OpBuilder &builder, Location loc, int64_t pending,
                                ValueRange accumulators) const override {
     SmallVector<Value> scalars;
     for (Value accumulator : accumulators)
       for (int64_t i = 0, end = cast<VectorType>(accumulator.getType()).getNumElements(); i < end; ++i)
         scalars.push_back(LLVM::ExtractElementOp::create(builder, loc, accumulator, i32(builder, loc, i)));
-    std::string constraints, ties;
-    SmallVector<Type> types;
-    for (auto [i, scalar] : llvm::enumerate(scalars)) {
-      constraints += scalar.getType().isF32() ? "=f," : "=r,";
-      ties += (i ? "," : "") + std::to_string(i);
-      types.push_back(scalar.getType());
-    }
-    Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
     std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
-    Value joined =
-        LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), scalars, text, constraints + ties,
-                                  /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-            .getResult(0);
+    Value joined = tiedAssembly(builder, loc, text, scalars);
     SmallVector<Value> results;
     int64_t next = 0;
     for (Value accumulator : accumulators)
@@ -220,6 +213,93 @@ public:
     return vectorOf(builder, loc, result, vector, next);
   }
 
+  //===-- tcgen05 -----------------------------------------------------------===//
+
+  void takeAccumulators(OpBuilder &builder, Location loc, Value place, int64_t entries) const override {
+    NVVM::Tcgen05AllocOp::create(builder, loc, place, i32(builder, loc, entries));
+    NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc);
+  }
+  void freeAccumulators(OpBuilder &builder, Location loc, Value address, int64_t entries) const override {
+    NVVM::Tcgen05DeallocOp::create(builder, loc, tensorPointer(builder, loc, address), i32(builder, loc, entries));
+  }
+  void commitUnitsTo(OpBuilder &builder, Location loc, Value phase) const override {
+    NVVM::Tcgen05CommitOp::create(builder, loc, phase, Value());
+  }
+  void endAccesses(OpBuilder &builder, Location loc) const override {
+    NVVM::Tcgen05FenceOp::create(builder, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  }
+  void beginAccesses(OpBuilder &builder, Location loc) const override {
+    NVVM::Tcgen05FenceOp::create(builder, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  }
+  /// Bits 16-31 of an address are a row, bits 0-15 a column.
+  SmallVector<Value> readAccumulators(OpBuilder &builder, Location loc, Value address, Value row, int64_t first,
+                                      int64_t count) const override {
+    Value place = LLVM::ShlOp::create(builder, loc, row, i32(builder, loc, 16));
+    place = LLVM::AddOp::create(builder, loc, address, place);
+    SmallVector<Value> words;
+    constexpr int64_t most = 32; // registers at a time
+    for (int64_t done = 0; done < count;) {
+      const auto some = int64_t(llvm::bit_floor(uint64_t(std::min(count - done, most))));
+      Value from = LLVM::AddOp::create(builder, loc, place, i32(builder, loc, first + done));
+      Type word = builder.getI32Type(), type = some == 1 ? word : Type(VectorType::get(some, word));
+      Value read = NVVM::Tcgen05LdOp::create(builder, loc, type, /*pack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+                                             tensorPointer(builder, loc, from), Value());
+      for (int64_t i = 0; i < some; ++i)
+        words.push_back(
+            some == 1 ? read : LLVM::ExtractElementOp::create(builder, loc, read, i32(builder, loc, i)).getResult());
+      done += some;
+    }
+    return words;
+  }
+  SmallVector<Value> awaitReads(OpBuilder &builder, Location loc, ValueRange words) const override {
+    Value joined = tiedAssembly(builder, loc, "tcgen05.wait::ld.sync.aligned;", words);
+    SmallVector<Value> results;
+    for (size_t i = 0; i < words.size(); ++i)
+      results.push_back(LLVM::ExtractValueOp::create(builder, loc, joined, int64_t(i)));
+    return results;
+  }
+  /// Bits 4-5 type of the accumulators, 7-9 and 10-12 types of A and B, 15 and 16 lines of A and B along the free
+  /// dimension, 17-22 n / 8, 24-28 m / 16 (PTX ISA 8.7, "Instruction descriptor").
+  bool emitUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
+                    bool bKInner, Value address, Value accumulates) const override {
+    NVVM::Tcgen05MMAKind kind;
+    auto formatOf = [&](ElementKind element) -> int64_t {
+      switch (element) {
+      case ElementKind::BF16:
+      case ElementKind::F8E5M2:
+      case ElementKind::I8:
+        return 1;
+      case ElementKind::TF32:
+        return 2;
+      default:
+        return 0; // f16, e4m3, u8
+      }
+    };
+    switch (unit.a.element) {
+    case ElementKind::F16:
+    case ElementKind::BF16:
+      kind = NVVM::Tcgen05MMAKind::F16;
+      break;
+    case ElementKind::TF32:
+      kind = NVVM::Tcgen05MMAKind::TF32;
+      break;
+    case ElementKind::I8:
+    case ElementKind::U8:
+      kind = NVVM::Tcgen05MMAKind::I8;
+      break;
+    default:
+      kind = NVVM::Tcgen05MMAKind::F8F6F4;
+      break;
+    }
+    const int64_t sums = unit.c.element == ElementKind::I32 ? 2 : 1;
+    const int64_t fields = sums << 4 | formatOf(unit.a.element) << 7 | formatOf(unit.b.element) << 10 |
+                           int64_t(!aKInner) << 15 | int64_t(!bKInner) << 16 | unit.n / 8 << 17 | unit.m / 16 << 24;
+    NVVM::Tcgen05MMAOp::create(builder, loc, kind, NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
+                               /*aShift=*/false, tensorPointer(builder, loc, address), a, b, i32(builder, loc, fields),
+                               accumulates, Value(), Value());
+    return true;
+  }
+
   /// Dynamic shared memory, whose size the launch gives: static arrays end at 48 KiB.
   Value scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const override {
     constexpr StringLiteral name = "tilewright_shared";
@@ -258,6 +338,27 @@ private:
 
   static Value i32(OpBuilder &builder, Location loc, int64_t number) {
     return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(int32_t(number)));
+  }
+  static Value tensorPointer(OpBuilder &builder, Location loc, Value address) {
+    constexpr unsigned tensorSpace = 6;
+    return LLVM::IntToPtrOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), tensorSpace),
+                                    address);
+  }
+  /// A wait: assembly whose operands are tied to its results, a structure. Nothing that uses them can move up across
+  /// it.
+  static Value tiedAssembly(OpBuilder &builder, Location loc, StringRef text, ValueRange scalars) {
+    std::string constraints, ties;
+    SmallVector<Type> types;
+    for (auto [i, scalar] : llvm::enumerate(scalars)) {
+      constraints += scalar.getType().isF32() ? "=f," : "=r,";
+      ties += (i ? "," : "") + std::to_string(i);
+      types.push_back(scalar.getType());
+    }
+    Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+    return LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), scalars, text, constraints + ties,
+                                     /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                     LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+        .getResult(0);
   }
   /// Fields `next`.. of a structure as a vector.
   static Value vectorOf(OpBuilder &builder, Location loc, Value fields, VectorType type, int64_t &next) {
@@ -309,7 +410,7 @@ private:
     return vectorOf(builder, loc, result, sums, next);
   }
 
-  bool copies;
+  bool copies, hasTensorMemory;
 };
 
 } // namespace

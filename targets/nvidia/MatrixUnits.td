@@ -133,4 +133,37 @@ foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   def wgmma_m64n # n # k32_e5m2_e4m3_f32 : Wgmma<n, f8e5m2, f8e4m3, f32, 8>;
 }
 
+//===----------------------------------------------------------------------===//
+// tcgen05.mma: one lane, accumulators in tensor memory
+//===----------------------------------------------------------------------===//
+
+/// Lane l of a row of warps reads row l: tcgen05.ld.32x32b.
+class TensorMemory<int n> : InAccumulator<"tensor", Layout<[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]],
+                                                          [[0, 1], [0, 2], [0, 4], [0, 8]],
+                                                          [Repeat<!div(n, 16), 0, 16>]>>;
+/// k fills 32 bytes. PTX ISA 8.7, "tcgen05.mma", shapes of cta_group::1 with 128 rows.
+class Tcgen05<int n, Elem ea, Elem eb, Elem sum, int width> : MatrixUnit<128, n, !div(256, width)> {
+  // Lines along m and n, too, of elements of 8 and 16 bits.
+  let a = Operand<ea, InScratchpad<"shared", !if(!eq(width, 32), ["row"], ["row", "column"]), Swizzles>>;
+  let b = Operand<eb, InScratchpad<"shared", !if(!eq(width, 32), ["column"], ["row", "column"]), Swizzles>>;
+  let c = Operand<sum, TensorMemory<n>>;
+  let issue = Cycles<!div(n, 2)>; // of the whole multiprocessor
+  let latency = Cycles<!add(!div(n, 2), 64)>;
+  let source = Cited<"NVIDIA Blackwell architecture brief: 2250 dense TFLOP/s of f16 / (148 x 1850 MHz) = 8192 a clock; latency guessed">;
+  let init = ZeroFlag;
+  let completion = Barrier;
+  let emit = MlirOp<"nvvm.tcgen05.mma", ["C", "DescA", "DescB", "UseC"]>;
+}
+foreach n = [16, 32, 64, 96, 128, 192, 256] in {
+  foreach e = [f16, bf16] in
+    def tcgen05_m128n # n # k16_ # e # _f32 : Tcgen05<n, e, e, f32, 16>;
+  def tcgen05_m128n # n # k8_tf32_f32 : Tcgen05<n, tf32, tf32, f32, 32>;
+  foreach e = [i8, u8] in
+    def tcgen05_m128n # n # k32_ # e # _i32 : Tcgen05<n, e, e, i32, 8>;
+  def tcgen05_m128n # n # k32_e4m3_f32 : Tcgen05<n, f8e4m3, f8e4m3, f32, 8>;
+  def tcgen05_m128n # n # k32_e5m2_f32 : Tcgen05<n, f8e5m2, f8e5m2, f32, 8>;
+  def tcgen05_m128n # n # k32_e4m3_e5m2_f32 : Tcgen05<n, f8e4m3, f8e5m2, f32, 8>;
+  def tcgen05_m128n # n # k32_e5m2_e4m3_f32 : Tcgen05<n, f8e5m2, f8e4m3, f32, 8>;
+}
+
 #endif // TILEWRIGHT_NVIDIA_MATRIXUNITS

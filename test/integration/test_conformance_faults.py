@@ -18,6 +18,7 @@ Fault = collections.namedtuple("Fault", "sound device filters family message ext
 A100 = f"exec:{BUILD}/bin/tilewright-emulated-device nvidia:A100"
 MI300X = f"exec:{BUILD}/bin/tilewright-emulated-device amd:MI300X"
 F16 = "contraction/matmul/f16.f16.f32/*"
+B200 = ["unit/*tcgen05_m128n64k16_f16*/run"]
 WRONG = r"elements wrong|is -?[\d.e+]+, expected"
 
 FAULTS = {
@@ -40,6 +41,12 @@ FAULTS = {
     "block-index": Fault("sound-mi300x", "emulator", [F16], "contraction", WRONG + "|out-of-bounds"),
     "untransposed-matrices": Fault("sound-a100", "emulator", [F16], "contraction", WRONG),
     "missing-engine-fence": Fault("sound-h100", "emulator", ["unit/*wgmma_m64n64k16_f16*/run"], "unit", "fence"),
+    # What a lane does with accumulators in a memory of the block.
+    "early-unit-commit": Fault("sound-b200", "emulator", B200, "unit", "missing-wait"),
+    "missing-read-wait": Fault("sound-b200", "emulator", B200, "unit", "is nan, expected|reads in no order"),
+    "missing-accesses-begin": Fault("sound-b200", "emulator", B200, "unit", "missing-fence|race"),
+    "missing-accesses-end": Fault("sound-b200", "emulator", B200, "unit", "race"),
+    "missing-free": Fault("sound-b200", "emulator", B200, "unit", "in-flight"),
     # What a pass does.
     "bound": Fault("sound", "host", ["elementwise/add/f32/*", "reduction/sum/f32/*"], "elementwise", WRONG),
     "rounding": Fault("sound", "host", ["elementwise/convert/f32.bf16/*"], "elementwise", WRONG),

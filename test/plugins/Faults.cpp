@@ -15,6 +15,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/Emulation.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
@@ -108,12 +109,27 @@ void wrongSignedness(std::vector<MatrixUnit> &units) {
 
 namespace {
 
-enum class LaneFault { None, ZeroFill, Wait, Barrier, BarrierMapping, BlockIndex, Matrices, EngineFence };
+enum class LaneFault {
+  None,
+  ZeroFill,
+  Wait,
+  Barrier,
+  BarrierMapping,
+  BlockIndex,
+  Matrices,
+  EngineFence,
+  // of accumulators in a memory of the block
+  EarlyCommit,
+  ReadWait,
+  BeginAccesses,
+  EndAccesses,
+  Free
+};
 
 /// What the lanes of "wrong-barrier-mapping" call for a barrier of the block.
 constexpr llvm::StringLiteral barrierText = "faults.barrier";
 
-class FaultyLaneOps : public LaneOps {
+class FaultyLaneOps : public LaneOps, public BlockAccumulators {
 public:
   FaultyLaneOps(std::unique_ptr<LaneOps> sound, LaneFault fault) : sound(std::move(sound)), fault(fault) {}
 
@@ -203,7 +219,43 @@ public:
     sound->finishLaunch(function, shape);
   }
 
+  // Called for units that only targets with these operations have.
+  void takeAccumulators(OpBuilder &b, Location loc, Value place, int64_t entries) const override {
+    inBlock().takeAccumulators(b, loc, place, entries);
+  }
+  void freeAccumulators(OpBuilder &b, Location loc, Value address, int64_t entries) const override {
+    if (fault != LaneFault::Free)
+      inBlock().freeAccumulators(b, loc, address, entries);
+  }
+  void commitUnitsTo(OpBuilder &b, Location loc, Value phase) const override {
+    if (fault == LaneFault::EarlyCommit)
+      sound->arrivePhase(b, loc, phase, 0, {});
+    else
+      inBlock().commitUnitsTo(b, loc, phase);
+  }
+  void endAccesses(OpBuilder &b, Location loc) const override {
+    if (fault != LaneFault::EndAccesses)
+      inBlock().endAccesses(b, loc);
+  }
+  void beginAccesses(OpBuilder &b, Location loc) const override {
+    if (fault != LaneFault::BeginAccesses)
+      inBlock().beginAccesses(b, loc);
+  }
+  llvm::SmallVector<Value> readAccumulators(OpBuilder &b, Location loc, Value address, Value row, int64_t first,
+                                            int64_t count) const override {
+    return inBlock().readAccumulators(b, loc, address, row, first, count);
+  }
+  llvm::SmallVector<Value> awaitReads(OpBuilder &b, Location loc, ValueRange words) const override {
+    return fault == LaneFault::ReadWait ? llvm::to_vector(words) : inBlock().awaitReads(b, loc, words);
+  }
+  bool emitUnitInto(OpBuilder &b, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value second,
+                    bool bKInner, Value address, Value accumulates) const override {
+    return inBlock().emitUnitInto(b, loc, unit, a, aKInner, second, bKInner, address, accumulates);
+  }
+
 private:
+  const BlockAccumulators &inBlock() const { return *blockAccumulators(*sound); }
+
   std::unique_ptr<LaneOps> sound;
   LaneFault fault;
 };
@@ -277,6 +329,7 @@ const Fault faults[] = {
     {"sound", "cpu:host"},
     {"sound-a100", "nvidia:A100"},
     {"sound-h100", "nvidia:H100"},
+    {"sound-b200", "nvidia:B200"},
     {"sound-mi300x", "amd:MI300X"},
     {"layout-basis", "cpu:host", layoutBasis},
     {"swapped-operands", "cpu:host", swappedOperands},
@@ -291,6 +344,11 @@ const Fault faults[] = {
     {"block-index", "amd:MI300X", nullptr, LaneFault::BlockIndex},
     {"untransposed-matrices", "nvidia:A100", nullptr, LaneFault::Matrices},
     {"missing-engine-fence", "nvidia:H100", nullptr, LaneFault::EngineFence},
+    {"early-unit-commit", "nvidia:B200", nullptr, LaneFault::EarlyCommit},
+    {"missing-read-wait", "nvidia:B200", nullptr, LaneFault::ReadWait},
+    {"missing-accesses-begin", "nvidia:B200", nullptr, LaneFault::BeginAccesses},
+    {"missing-accesses-end", "nvidia:B200", nullptr, LaneFault::EndAccesses},
+    {"missing-free", "nvidia:B200", nullptr, LaneFault::Free},
     {"bound", "cpu:host", nullptr, LaneFault::None, PassFault::Bound},
     {"rounding", "cpu:host", nullptr, LaneFault::None, PassFault::Rounding},
     {"hang", "cpu:host", nullptr, LaneFault::None, PassFault::Hang},

@@ -33,8 +33,8 @@ int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
     llvm::StringRef name = op->getName().getStringRef();
     auto assembly = llvm::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
     bool waits = assembly && assembly.getAsmString().contains("wait");
-    for (llvm::StringRef part :
-         {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait", "fence.proxy", "mbarrier.init"})
+    for (llvm::StringRef part : {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait",
+                                 "fence.proxy", "mbarrier.init", "tcgen05.fence", "tcgen05.dealloc"})
       waits |= name.contains(part);
     if (waits || name == "nvvm.barrier")
       steps.push_back(op);
@@ -273,4 +273,11 @@ TEST(Ring, EachStepIsNeededInClusters) {
 TEST(Ring, EachStepIsNeededBetweenTiles) {
   for (const std::string &chip : ringChips())
     eachStepIsNeeded(chip, 128, 32, 192, forceTile(64, 16) + ",cluster=1,stages=2,workers=2");
+}
+
+/// Units that add up in a memory of the block: results through two buffers; and what hands accumulators on from one
+/// tile to the next.
+TEST(Ring, EachStepIsNeededWithAccumulatorsInBlocks) {
+  eachStepIsNeeded("nvidia:B200", 128, 64, 256, forceTile(128, 64) + ",stages=2");
+  eachStepIsNeeded("nvidia:B200", 256, 32, 192, forceTile(128, 16) + ",stages=2,workers=2");
 }

@@ -26,6 +26,7 @@
 #include "core/CostModel/Schedules/PlanShortage.h"
 #include "core/CostModel/Schedules/SliceModel.h"
 #include "core/CostModel/Time/StepModel.h"
+#include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -156,6 +157,11 @@ std::optional<int64_t> tilewright::forcedValue(LanePlanOverrides overrides, Stri
   return std::nullopt;
 }
 
+/// Whether a group of so many subgroups holds a fragment of the unit.
+static bool isHeldBy(const MatrixUnit &unit, int64_t subgroups) {
+  return accumulatesInBlock(unit) ? subgroups > 1 : unit.scopeCount == subgroups;
+}
+
 bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides) {
   return llvm::all_of(overrides, [&](const auto &field) {
     return (field.first != "block_m" || plan.blockM() == field.second) &&
@@ -164,7 +170,7 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
            (field.first != "subgroups_m" || plan.subgroupsM == field.second) &&
            (field.first != "subgroups_n" || plan.subgroupsN == field.second) &&
            (field.first != "subgroups_k" || plan.subgroupsK == field.second) &&
-           (field.first != "group" || plan.unit->scopeCount == field.second) &&
+           (field.first != "group" || isHeldBy(*plan.unit, field.second)) &&
            (field.first != "cluster" || plan.cluster == field.second);
   });
 }

@@ -22,6 +22,7 @@
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
@@ -37,6 +38,9 @@ constexpr int64_t lineBytes = 128;
 constexpr int64_t mostStages = 8;
 /// Rows or columns of C that a block's tile has at most.
 constexpr int64_t largestTile = 256;
+/// Accumulators of a memory of the block that a lane holds at a time: a line of 32-bit results, before and after what
+/// is done with it.
+constexpr int64_t accumulatorsRead = 64;
 } // namespace
 
 std::optional<bool> tilewright::engineLinesAlongK(const ContractionOperand &operand, unsigned free, unsigned k,
@@ -117,6 +121,21 @@ int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupL
   return std::min(share, own->entries) / step * step;
 }
 
+/// Whether the unit adds up where lanes can read it: in the registers of a group of subgroups that issues it, or in a
+/// memory of the block, of which one lane issues it and an engine brings the words of a row into its lane's registers.
+static bool accumulatorsReachLanes(const MatrixUnit &unit, const TargetDescription &chip,
+                                   const LaneHierarchy &hierarchy) {
+  if (!accumulatesInBlock(unit))
+    return unit.c.residence == Residence::LaneRegisters &&
+           unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
+           unit.completion == Completion::WaitGroup;
+  const MachineGraph &graph = chip.graph();
+  const Memory *memory = graph.named(unit.c.memory), *own = graph.laneRegisters();
+  return memory && own && memory->level == hierarchy.block && accumulatorEntries(*memory, 1) &&
+         !graph.ways(*memory, *own).empty() && unit.scopeLevel.empty() && unit.completion == Completion::Barrier &&
+         unit.init == UnitInit::ZeroFlag;
+}
+
 std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContractionQuestion &question,
                                                               const TargetDescription &chip,
                                                               const LaneHierarchy &hierarchy,
@@ -155,10 +174,9 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
              llvm::is_contained(operand.majors, asRows ? "row" : "column") &&
              llvm::is_contained(operand.arrangements, "swizzle.128");
     };
-    return reads(unit.a, *aInK) && reads(unit.b, !*bInK) && unit.c.residence == Residence::LaneRegisters &&
-           unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
-           unit.completion == Completion::WaitGroup && unit.init != UnitInit::NoAccumulate && unit.states.empty() &&
-           depth % unit.k == 0 && takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
+    return reads(unit.a, *aInK) && reads(unit.b, !*bInK) && accumulatorsReachLanes(unit, chip, hierarchy) &&
+           unit.init != UnitInit::NoAccumulate && unit.states.empty() && depth % unit.k == 0 &&
+           takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
   };
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (const MatrixUnit &unit : chip.units())
@@ -171,8 +189,9 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
       continue;
     if (unit.n >= 2 * n && unit.n > smallest)
       continue;
-    int64_t groupLanes = unit.scopeCount * hierarchy.lanes;
+    int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
+    const Memory *inBlock = accumulatesInBlock(unit) ? chip.graph().named(unit.c.memory) : nullptr;
     for (int64_t cluster : {1, 2})
       for (int64_t groups : {2, 1}) // of equal ones that with more groups: they fill each other's gaps
         for (int64_t tm : {1, 2}) {
@@ -195,12 +214,14 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
             continue;
           // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
           int64_t linesOfB = *bInK ? plan.blockN() : depth;
+          if (inBlock && (cluster > 1 || !accumulatorEntries(*inBlock, groups * tm * accumulators)))
+            continue; // a unit's commit tells the barrier objects of its own block
           if (cluster > hierarchy.clusterBlocks || linesOfB % (8 * cluster) ||
               (cluster > 1 && plan.blockM() * (cluster - 1) >= m))
             continue;
-          plan.registers = tm * accumulators + otherRegisters;
+          plan.registers = (inBlock ? accumulatorsRead : tm * accumulators) + otherRegisters;
           if (plan.registers > groupRegisters(chip, groupLanes, groups) ||
-              (groups + 1) * unit.scopeCount > hierarchy.subgroups)
+              (groups + 1) * groupLanes > hierarchy.subgroups * hierarchy.lanes)
             continue;
           int64_t stageBytes = (plan.blockM() + plan.blockN()) * lineBytes;
           int64_t otherBytes = barrierBytes + groups * resultBytes;

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Contraction/LaneContractionNest.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -148,7 +149,8 @@ void LaneContractionNest::store(Value value, const Access &access, int64_t tm, i
 /// What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which its
 /// stores need again.
 bool LaneContractionNest::addsBehind() const {
-  return !task.zeroInit && p.engine.empty() && (task.mayReassociate || !isa<FloatType>(c.accumulator));
+  return !task.zeroInit && (p.engine.empty() || accumulatesInBlock(unit)) &&
+         (task.mayReassociate || !isa<FloatType>(c.accumulator));
 }
 
 /// The tile of one subgroup.

@@ -15,6 +15,7 @@
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -172,8 +173,10 @@ double OperandTurner::least() const {
     products *= double(trips.value_or(assumedExtent));
   for (const MatrixUnit &unit : chip.units())
     if (takesElements(unit, c, freedom))
-      perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue *
-                                        (unit.scopeCount > 1 ? 1 : chip.number(Number::Issue).value_or(1)));
+      perClock = std::max(
+          perClock,
+          double(unit.m) * unit.n * unit.k / unit.issue *
+              (groupLanesOf(unit, hierarchy.lanes) > hierarchy.lanes ? 1 : chip.number(Number::Issue).value_or(1)));
   double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
   return (clocks + launchClocks(chip)) / (chip.clockMHz() * 1e6);
 }

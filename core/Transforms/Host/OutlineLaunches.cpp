@@ -44,7 +44,7 @@ using namespace mlir;
 using namespace tilewright;
 
 /// Threads of a block and bytes of scratchpad that a grid needs.
-static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy) {
+static LaunchShape shapeOf(tile::ParallelOp grid, const TargetDescription &chip, const LaneHierarchy &hierarchy) {
   LaunchShape shape;
   int64_t subgroups = 1;
   grid.walk([&](Operation *op) {
@@ -67,7 +67,7 @@ static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy
     }
   });
   shape.threads = subgroups * hierarchy.lanes;
-  addRoles(grid, hierarchy, shape);
+  addRoles(grid, chip, hierarchy, shape);
   return shape;
 }
 
@@ -97,6 +97,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       }
       dynamicScratchpad = (*ops)->dynamicScratchpad();
     }
+    chip = target->chip;
     llvm::StringSet<> shared = sharedStates(module);
     for (func::FuncOp function : publicFunctions(module))
       if (failed(outline(function, module, target->hierarchy, shared)))
@@ -153,7 +154,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     Location loc = grid.getLoc();
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(grid->getRegions(), captured);
-    LaunchShape shape = shapeOf(grid, hierarchy);
+    LaunchShape shape = shapeOf(grid, *chip, hierarchy);
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
     auto function = func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
@@ -249,6 +250,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
   }
 
   bool dynamicScratchpad = false;
+  std::shared_ptr<const TargetDescription> chip;
   EqualFunctions launches;
 };
 } // namespace

@@ -202,6 +202,21 @@ public:
   /// result that no wait has given is NaN.
   llvm::SmallVector<mlir::Value> waitUnits(mlir::Value pending, mlir::ValueRange accumulators);
 
+  //===-- Accumulators in a memory of the block ----------------------------===//
+  // LaneParts.h, BlockAccumulators, says what they are. Addresses are i32.
+
+  /// All lanes of a subgroup: `entries` (i32), whose address goes to 4 bytes of the scratchpad at `place`.
+  void takeAccumulators(mlir::Value place, mlir::Value entries);
+  void freeAccumulators(mlir::Value address, mlir::Value entries);
+  /// One arrival at the barrier object `phase` when all units are done that this lane has issued.
+  void commitUnits(mlir::Value phase);
+  /// All lanes of a subgroup: `count` words of 32 bits, lane i those of row i from the one on that bits 16.. of
+  /// `address` say. Words that no `awaitReads` has given are NaN.
+  llvm::SmallVector<mlir::Value> readAccumulators(mlir::Value address, unsigned count);
+  llvm::SmallVector<mlir::Value> awaitReads(mlir::ValueRange words);
+  /// Accesses of this lane begin, after a barrier or a phase; or they end, before one.
+  void fenceAccumulators(bool begins);
+
   //===-- Barrier objects: 8 bytes in a scratchpad --------------------------===//
   // A phase ends when `count` arrivals and all expected bytes have come.
 

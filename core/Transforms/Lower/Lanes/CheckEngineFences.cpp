@@ -33,7 +33,9 @@ using namespace tilewright;
 
 /// Whether something of the chip uses a memory that the lanes of a block write, by a way of its own.
 static bool hasFencedEngines(const TargetDescription &chip) {
-  auto isOfGroup = [](const MatrixUnit &unit) { return unit.scopeCount > 1 && readsScratchpad(unit); };
+  auto isOfGroup = [](const MatrixUnit &unit) {
+    return (unit.scopeCount > 1 || accumulatesInBlock(unit)) && readsScratchpad(unit);
+  };
   return chip.graph().blockMemory() && (tileEngine(chip) || llvm::any_of(chip.units(), isOfGroup));
 }
 

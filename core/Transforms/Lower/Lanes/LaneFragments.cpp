@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tilewright;
@@ -92,7 +93,7 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
   auto isRead = [&](OpOperand &use) {
     auto mma = dyn_cast<tile::MmaOp>(use.getOwner());
     const MatrixUnit *unit = mma ? target.unit(mma.getUnit()) : nullptr;
-    if (!unit || unit->scopeCount == 1 || use.get() == mma.getC())
+    if (!unit || use.get() == mma.getC())
       return false;
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };
@@ -159,6 +160,8 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), type);
   SmallVector<int64_t> elements = allElements(type);
   int64_t together = partOfResult(op.getValue()).value_or(elements.size());
+  if (isInBlock(op.getValue()))
+    together = std::gcd(together, accumulatorsTogether);
   // Of lanes that hold the same elements the first writes.
   int64_t same = 0;
   for (auto [b, bit] : llvm::enumerate(distribution->bits))

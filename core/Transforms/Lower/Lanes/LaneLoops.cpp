@@ -112,6 +112,8 @@ static Attribute notUnrolled(OpBuilder &builder, bool vectors = true) {
 }
 
 LogicalResult LaneWriter::loop(scf::ForOp op) {
+  if (!issues && llvm::any_of(op.getResults(), [&](Value each) { return accumulators.entryOf(each).has_value(); }))
+    return issue(op);
   SmallVector<Value> init;
   SmallVector<unsigned> carried; // tokens are no values
   for (auto [i, argument] : llvm::enumerate(op.getInitArgs()))
@@ -121,7 +123,7 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
     }
   bool inRing = ring && role == Role::Rest && ring->isAround(op); // the position runs on
   if (inRing)
-    init.append({position->slot, position->parity});
+    init.append(position->state());
   // A counter of known bounds has 32 bits: one register, and one instruction.
   SmallVector<Value> bounds{value(op.getLowerBound()), value(op.getUpperBound()), value(op.getStep())};
   bool narrow = !ring && llvm::all_of(bounds, [](Value bound) {
@@ -143,8 +145,7 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   for (auto [place, i] : llvm::enumerate(carried))
     values.map(op.getRegionIterArgs()[i], loop.getRegionIterArgs()[place]);
   if (inRing) {
-    position->slot = loop.getRegionIterArgs().drop_back().back();
-    position->parity = loop.getRegionIterArgs().back();
+    position->take(loop.getRegionIterArgs());
   }
   Block *body = loop.getBody();
   if (init.empty() && !body->empty())
@@ -164,17 +165,16 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   if (ring && ring->isStep(op))
     endStep(op, yielded, loop.getInductionVar());
   if (inRing)
-    yielded.append({position->slot, position->parity});
+    yielded.append(position->state());
   scf::YieldOp::create(builder, op.getLoc(), yielded);
   for (auto [place, i] : llvm::enumerate(carried))
     values.map(op.getResult(i), loop.getResult(place));
   if (!inRing)
     return success();
-  position->slot = loop.getResults().drop_back().back();
-  position->parity = loop.getResults().back();
+  position->take(loop.getResults());
   builder.setInsertionPointAfter(loop);
   endTurns(op);
-  if (!ring->isStep(op) || !(ring->defers || carriesUnits(op)))
+  if (!ring->isStep(op) || !(ring->defers || carriesUnits(op)) || accumulators.any())
     return success();
   // All units are done before their results are used and the last stage is given back.
   SmallVector<unsigned> sums;

@@ -104,6 +104,8 @@ Distribution LaneWriter::partOf(const Distribution &distribution, ArrayRef<int64
 }
 
 FailureOr<Value> LaneWriter::someOf(Value fragment, ArrayRef<int64_t> elements) {
+  if (isInBlock(fragment))
+    return readAccumulators(fragment, elements);
   if (Value whole = values.lookupOrNull(fragment)) {
     if (int64_t(elements.size()) == cast<VectorType>(whole.getType()).getNumElements() && llvm::is_sorted(elements))
       return whole;
@@ -113,10 +115,22 @@ FailureOr<Value> LaneWriter::someOf(Value fragment, ArrayRef<int64_t> elements) 
     return loadSome(load, elements);
   auto map = fragment.getDefiningOp<tile::MapOp>();
   SmallVector<Value> parts;
+  llvm::DenseMap<Value, Value> read; // accumulators come all at once
+  for (Value input : map.getInputs())
+    if (isInBlock(input) && !read.contains(input)) {
+      FailureOr<Value> all = readAccumulators(input, elements);
+      if (failed(all))
+        return failure();
+      read[input] = *all;
+    }
   int64_t count = elements.size(), together = std::min<int64_t>(count, *partOfResult(storeOf(fragment).getValue()));
   for (int64_t at = 0; at < count; at += together) {
     SmallVector<Value> inputs;
     for (Value input : map.getInputs()) {
+      if (Value all = read.lookup(input)) {
+        inputs.push_back(vector::ExtractStridedSliceOp::create(builder, context.loc, all, at, together, 1));
+        continue;
+      }
       FailureOr<Value> some = someOf(input, elements.slice(at, together));
       if (failed(some))
         return failure();

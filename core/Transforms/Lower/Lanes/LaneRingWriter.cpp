@@ -15,6 +15,7 @@
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
@@ -31,12 +32,17 @@ LogicalResult LaneWriter::split(Operation *first) {
     results = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
     sharedUsed += 2 * groups * storeBytes;
   }
-  if (!shared || sharedUsed + phaseBytes(ring->stages) > shape.sharedBytes)
+  const int64_t bytes = phaseBytes(ring->stages) + (accumulators.any() ? accumulatorBytes(groups) : 0);
+  if (!shared || sharedUsed + bytes > shape.sharedBytes)
     return ring->steps.front().wait.emitOpError()
            << "has a multi-stage buffer, but the launch has no place for its barrier objects in the scratchpad";
   Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   position.emplace(context, *ring, phases);
-  position->makePhases(thread, groups, shape.cluster);
+  if (accumulators.any())
+    takeAccumulators(groups);
+  position->makePhases(thread, groups, shape.cluster, accumulators.any());
+  if (accumulators.any())
+    learnAccumulators();
   Value isCopier =
       arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, thread, context.i32(shape.copiers));
   auto branch = scf::IfOp::create(builder, context.loc, isCopier, /*withElseRegion=*/true);
@@ -58,6 +64,8 @@ LogicalResult LaneWriter::split(Operation *first) {
     context.ops.resizeRegisters(builder, context.loc, registers, /*grows=*/true);
   role = Role::Rest;
   position->start(/*copies=*/false);
+  if (accumulators.any())
+    position->round = context.i32(0);
   for (Operation *op = first; op != first->getBlock()->getTerminator(); op = op->getNextNode()) {
     context.loc = op->getLoc();
     if (failed(lower(*op)))
@@ -71,6 +79,10 @@ LogicalResult LaneWriter::split(Operation *first) {
     context.ops.waitStores(builder, context.loc, 0);
   }
   role = Role::All;
+  if (accumulators.any()) {
+    builder.setInsertionPointAfter(branch);
+    freeAccumulators(groups);
+  }
   if (shape.cluster > 1) { // no block ends while another may still write to it
     builder.setInsertionPointAfter(branch);
     context.ops.clusterBarrier(builder, context.loc);
@@ -257,6 +269,11 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
 /// itself has awaited them, its own is.
 void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value iv) {
   context.loc = op.getLoc();
+  if (accumulators.any()) {
+    blockOps->commitUnitsTo(builder, context.loc, position->empty());
+    position->advance();
+    return;
+  }
   if (!ring->defers) {
     if (arrive && !hasTurn) // lanes end the step
       meetInTurn(group, /*waits=*/true);

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Lower/Lanes/LaneRings.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tilewright/PointerOffset.h"
 
@@ -81,8 +82,10 @@ FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
   return std::optional(ring);
 }
 
-void tilewright::addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy, LaunchShape &shape) {
+void tilewright::addRoles(tile::ParallelOp grid, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                          LaunchShape &shape) {
   int64_t lanes = hierarchy.lanes, stages = 0;
+  bool accumulates = false;
   grid.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
       if (auto fragment = dyn_cast<tile::FragmentType>(type))
@@ -91,6 +94,9 @@ void tilewright::addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy,
       for (AffineExpr bound : parallel.getUpperBounds().getResults())
         if (auto number = dyn_cast<AffineConstantExpr>(bound))
           shape.cluster *= number.getValue();
+    if (auto mma = dyn_cast<tile::MmaOp>(op))
+      if (const MatrixUnit *unit = chip.unit(mma.getUnit()))
+        accumulates |= accumulatesInBlock(*unit);
     if (auto copy = dyn_cast<tile::CopyOp>(op); copy && copy->hasAttr(engineAttr))
       stages = cast<MemRefType>(copy.getDestination().getType()).getDimSize(0);
   });
@@ -105,7 +111,8 @@ void tilewright::addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy,
   grid.walk([&](tile::StoreOp op) { stores |= storeLine(op, hierarchy.lanes) != 0; });
   shape.copiers = lanes; // registers are given away by groups
   shape.threads += lanes;
-  shape.sharedBytes += phaseBytes(stages) + (stores ? 2 * groups * storeBytes : 0);
+  shape.sharedBytes += phaseBytes(stages) + (accumulates ? accumulatorBytes(groups) : 0);
+  shape.sharedBytes += stores ? 2 * groups * storeBytes : 0;
 }
 
 //===-- Positions ---------------------------------------------------------===//
@@ -118,7 +125,7 @@ Value RingPosition::object(Value stage, int64_t first) const {
                              ArrayRef<LLVM::GEPArg>{stage});
 }
 
-void RingPosition::makePhases(Value thread, int64_t groups, int64_t blocks) {
+void RingPosition::makePhases(Value thread, int64_t groups, int64_t blocks, bool finishes) {
   cluster = blocks;
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
@@ -130,6 +137,8 @@ void RingPosition::makePhases(Value thread, int64_t groups, int64_t blocks) {
       context.ops.makePhase(builder, loc, object(context.i32(stage), 0), 1);
       context.ops.makePhase(builder, loc, object(context.i32(stage), ring.stages), groups * cluster);
     }
+    for (int64_t group = 0; finishes && group < groups; ++group)
+      context.ops.makePhase(builder, loc, finished(context.i32(group)), 1);
     context.ops.fenceEngines(builder, loc);
   }
   if (cluster > 1)

@@ -30,11 +30,16 @@
 ///   group 0   units | lanes  . . . . | units, units | lanes ..
 ///   group 1   . . .   units  | lanes  . . . . . . .   units, units | lanes ..
 ///
+/// Units that add up in a memory of the block complete at barrier objects by themselves: a group's first lane issues
+/// them, commits each step to `empty` and the last one to `finished`, a third kind, of which each group has one.
+/// `finished` is what the group waits for before it reads the accumulators.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LOWER_LANES_LANERINGS_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LOWER_LANES_LANERINGS_H
 
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Lanes/LaneAccess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -71,10 +76,31 @@ mlir::FailureOr<std::optional<LaneRing>> findRing(mlir::func::FuncOp launch);
 
 /// Adds to the shape of a grid what its units and its multi-stage buffer need: lanes of a group, those that copy,
 /// barrier objects.
-void addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy, LaunchShape &shape);
+void addRoles(tile::ParallelOp grid, const TargetDescription &chip, const LaneHierarchy &hierarchy, LaunchShape &shape);
 
-/// Bytes of the barrier objects of a multi-stage buffer.
+/// Accumulators of a launch that are in a memory of the block, by the zeros that they begin as. Each has entries of its
+/// own in those of a group; a fragment of a chain of units and loops has those of its begin.
+class AccumulatorPlaces {
+public:
+  /// Failure with a diagnostic where units add to something else than zeros, or two add to the same.
+  mlir::LogicalResult find(mlir::Operation *launch, const TargetDescription &chip);
+  /// The first entry of a fragment among those of its group; nullopt: it is in registers.
+  std::optional<int64_t> entryOf(mlir::Value fragment) const;
+  bool any() const { return entriesOfGroup != 0; }
+  /// Those that a block of `groups` takes.
+  int64_t entries(int64_t groups) const { return *accumulatorEntries(*memory, groups * entriesOfGroup); }
+
+  int64_t entriesOfGroup = 0;
+
+private:
+  const Memory *memory = nullptr;
+  llvm::DenseMap<mlir::Value, int64_t> first; // by begin
+};
+
+/// Bytes of the barrier objects of a multi-stage buffer; and for accumulators in a memory of the block, those of the
+/// groups and of the address that the block has taken.
 inline int64_t phaseBytes(int64_t stages) { return 16 * stages; }
+inline int64_t accumulatorBytes(int64_t groups) { return 8 * groups + 8; }
 
 /// The position in a multi-stage buffer while one role is written.
 class RingPosition {
@@ -82,8 +108,9 @@ public:
   RingPosition(LaneContext &context, const LaneRing &ring, mlir::Value phases)
       : context(context), ring(ring), phases(phases) {}
 
-  /// One lane makes the objects for `groups` of each block; all lanes of the `cluster` blocks see them afterwards.
-  void makePhases(mlir::Value thread, int64_t groups, int64_t cluster);
+  /// One lane makes the objects for `groups` of each block, and those of the groups where `finishes`; all lanes of the
+  /// `cluster` blocks see them afterwards.
+  void makePhases(mlir::Value thread, int64_t groups, int64_t cluster, bool finishes);
   /// The position at which a role starts.
   void start(bool copies);
 
@@ -99,7 +126,24 @@ public:
 
   /// The barrier object that copies into this stage complete at.
   mlir::Value full() const { return object(slot, 0); }
+  /// The one that tells the copies that this stage is free, and the one of a group's units.
+  mlir::Value empty() const { return object(slot, ring.stages); }
+  mlir::Value finished(mlir::Value group) const { return object(group, 2 * ring.stages); }
   mlir::Value slot, parity; // i32
+  mlir::Value round;        // i32, parity of `finished`; null: there is none
+
+  /// What loops carry.
+  llvm::SmallVector<mlir::Value, 3> state() const {
+    return round ? llvm::SmallVector<mlir::Value, 3>{slot, parity, round}
+                 : llvm::SmallVector<mlir::Value, 3>{slot, parity};
+  }
+  /// Takes it from the end of `values`.
+  void take(mlir::ValueRange values) {
+    values = values.take_back(state().size());
+    slot = values[0];
+    parity = values[1];
+    round = round ? values[2] : mlir::Value();
+  }
 
 private:
   mlir::Value object(mlir::Value stage, int64_t first) const;

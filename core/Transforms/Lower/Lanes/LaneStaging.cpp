@@ -16,6 +16,7 @@
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -146,7 +147,9 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
 LogicalResult LaneWriter::wait(tile::WaitOp op) {
   if (ring && ring->isWait(op)) {
     position->awaitFull();
-    if (ring->defers)
+    if (accumulators.any())
+      blockOps->beginAccesses(builder, op.getLoc());
+    else if (ring->defers)
       context.ops.beginUnits(builder, op.getLoc());
     return success();
   }

@@ -206,9 +206,9 @@ int64_t tilewright::storeLine(tile::StoreOp op, int64_t subgroupLanes) {
   AffineMap elements = op.getElements();
   if (linearCoefficient(elements.getResult(rank - 1), 1) != 1 || elements.getResult(rank - 1).isFunctionOfDim(0))
     return 0;
-  // Lanes of a layout hold columns within one line.
+  // Lanes of a layout hold columns within one line, of which a buffer takes one of each row.
   for (int64_t line : {128, 64, 32})
-    if (fragment.getCols() * bytes % line == 0)
+    if (fragment.getCols() * bytes % line == 0 && fragment.getRows() * line <= storeBytes)
       return line;
   return 0;
 }

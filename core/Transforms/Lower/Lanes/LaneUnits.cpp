@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/LaneChecks.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -126,6 +127,11 @@ void LaneWriter::endTurns(scf::ForOp op) {
 
 LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
   SmallVector<Value> operands;
+  const bool inBlock = accumulatesInBlock(unit);
+  if (inBlock && !issues)
+    return op.emitOpError() << "multiplies by unit " << op.getUnit()
+                            << ", whose accumulators are in a memory of the block: it must stand in the loops of a "
+                               "multi-stage buffer, in which nothing but such units uses them";
   auto valueOf = [&](Value old) { return value(old); };
   // Registers that lanes write behind the last fence need another one.
   auto isWritten = [&](Value value) {
@@ -150,7 +156,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
       continue;
     }
     auto load = (isA ? op.getA() : op.getB()).getDefiningOp<tile::LoadOp>();
-    if (!load || unit.completion != Completion::WaitGroup)
+    if (!load || (unit.completion != Completion::WaitGroup && !inBlock))
       return op.emitOpError()
              << "multiplies by unit " << op.getUnit() << ", which reads " << (isA ? "a" : "b")
              << " in the scratchpad: it must be a tile.load from there, and the unit be awaited by groups";
@@ -164,17 +170,21 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
     operands.append({described->first, along});
   }
   operands.push_back(value(op.getC()));
-  Type result = operands.back().getType();
+  SmallVector<Type> result;
+  if (inBlock) // whether they hold anything
+    operands.insert(std::prev(operands.end()), addressOf(op.getC()));
+  else
+    result.push_back(operands.back().getType());
   std::string name = ("tilewright.unit." + op.getUnit()).str();
   if (!module.lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
     func::FuncOp::create(builder, op.getLoc(), name,
-                         builder.getFunctionType(SmallVector<Type>(ValueRange(operands).getTypes()), {result}))
+                         builder.getFunctionType(SmallVector<Type>(ValueRange(operands).getTypes()), result))
         .setPrivate();
   }
-  values.map(op.getResult(),
-             func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands).getResult(0));
+  auto call = func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands);
+  values.map(op.getResult(), inBlock ? constant(builder.getI1Type(), builder.getBoolAttr(true)) : call.getResult(0));
   if (isDeferred)
     return success();
   llvm::erase(running, op.getC());

@@ -16,6 +16,7 @@
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tilewright/BlockAccumulators.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -23,9 +24,14 @@ using namespace tilewright;
 LogicalResult LaneWriter::run() {
   Block *old = &function.front();
   FailureOr<std::optional<LaneRing>> found = findRing(function);
-  if (failed(found) || failed(barriers.analyze(function, hierarchy, context.ops.countsGroups())))
+  if (failed(found) || failed(accumulators.find(function, target)) ||
+      failed(barriers.analyze(function, hierarchy, context.ops.countsGroups())))
     return failure();
   ring = *found;
+  blockOps = blockAccumulators(context.ops);
+  if (accumulators.any() && !blockOps)
+    return function.emitOpError() << "uses units that add up in a memory of the block, which the operations of "
+                                  << target.target() << ":" << target.chip() << " do not know (BlockAccumulators.h)";
   Block *entry = new Block;
   function.getBody().push_front(entry);
   builder.setInsertionPointToStart(entry);
@@ -85,6 +91,8 @@ LogicalResult LaneWriter::lower(Block &block) {
       return split(&op);
     if (awaitsUnits(op))
       finishUnits(/*givesTurn=*/true);
+    if (accumulators.any() && !issues && failed(finishAccumulators(op)))
+      return failure();
     if (barriers.needs(&op))
       barrier();
     if (op.hasAttr(arrivedAttr))
@@ -132,6 +140,11 @@ LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::ReduceOp>(op))
     return reduce(each);
   if (auto each = dyn_cast<tile::ZeroOp>(op)) {
+    if (accumulators.entryOf(each.getResult())) {
+      beginAccumulators();
+      values.map(each.getResult(), constant(builder.getI1Type(), builder.getBoolAttr(false)));
+      return success();
+    }
     VectorType type = vectorOf(each.getType());
     values.map(each.getResult(), constant(type, builder.getZeroAttr(type)));
     return success();

@@ -25,6 +25,8 @@
 
 namespace tilewright {
 
+class BlockAccumulators;
+
 /// Writes the lane code of one function.
 class LaneWriter {
 public:
@@ -75,6 +77,19 @@ private:
   mlir::Value describedBy(const TileMap &map, mlir::Location loc);
   mlir::FailureOr<bool> storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution);
   mlir::LogicalResult groupUnit(tile::MmaOp op, const MatrixUnit &unit);
+  /// Accumulators in a memory of the block (LaneAccumulators.cpp). `isInBlock`: the fragment is there, and its units
+  /// are issued.
+  void takeAccumulators(int64_t groups);
+  void learnAccumulators();
+  void freeAccumulators(int64_t groups);
+  void beginAccumulators();
+  mlir::LogicalResult issue(mlir::scf::ForOp op);
+  mlir::LogicalResult finishAccumulators(mlir::Operation &op);
+  mlir::Value addressOf(mlir::Value fragment);
+  bool isInBlock(mlir::Value fragment) const { return accumulators.entryOf(fragment) && !values.contains(fragment); }
+  mlir::FailureOr<mlir::Value> readAccumulators(mlir::Value fragment, llvm::ArrayRef<int64_t> elements);
+  /// Those that a lane reads at a time.
+  static constexpr int64_t accumulatorsTogether = 32;
   bool awaitsUnits(mlir::Operation &op) const;
   void finishUnits(bool givesTurn = false);
   bool carriesUnits(mlir::Operation *loop) const { return arrive && role == Role::Rest && ring->isStep(loop); }
@@ -134,8 +149,14 @@ private:
   int64_t sharedUsed = 0;
   std::optional<LaneRing> ring;
   std::optional<RingPosition> position;
-  llvm::SmallVector<mlir::Value> running; // results of units under way, as the program has them; none in a ring
-  mlir::Operation *fenced = nullptr;      // unit that the last fence of registers stands before
+  AccumulatorPlaces accumulators;
+  const BlockAccumulators *blockOps = nullptr; // null: there are none
+  mlir::Value accumulatorsAt;                  // where the block keeps the address of its entries, then the address
+  bool issues = false;                         // what is written is for the lane of a group that issues units
+  bool begun = false;                          // the group knows that nobody reads what its units overwrite
+  bool underWay = false;                       // units were issued that the group has not awaited
+  llvm::SmallVector<mlir::Value> running;      // results of units under way, as the program has them; none in a ring
+  mlir::Operation *fenced = nullptr;           // unit that the last fence of registers stands before
   std::vector<LaneInstruction> instructions = target.laneInstructions();
   const LaneInstruction *arrive = nullptr; // what a turn is given on by; null: groups take no turns
   bool hasTurn = true;                     // of the step that is written, where groups take turns

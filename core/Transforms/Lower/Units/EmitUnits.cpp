@@ -20,6 +20,7 @@
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "tilewright/BlockAccumulators.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "tilewright/TargetDescription.h"
@@ -77,6 +78,16 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit)
   auto isOne = [&](unsigned i) { return matchPattern(call.getArgOperands()[i], m_One()); };
   OpBuilder builder(call);
   auto operands = call.getArgOperands();
+  if (accumulatesInBlock(unit)) {
+    const BlockAccumulators *blockOps = blockAccumulators(**ops);
+    if (operands.size() == 6 && blockOps &&
+        blockOps->emitUnitInto(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3), operands[4],
+                               operands[5]))
+      return Value();
+    return call.emitError() << "unit " << unit.name
+                            << " cannot be emitted: expected descriptors of A and B, each with its order, the address "
+                               "of C, whether it adds to it, and an operation of the target for it";
+  }
   const bool describesA = unit.a.residence == Residence::Scratchpad;
   const unsigned b = describesA ? 2 : 1;
   Value result;
