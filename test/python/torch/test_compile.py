@@ -259,7 +259,7 @@ def test_logs_are_those_of_torch():
 def test_options_are_checked():
     with pytest.raises(ValueError, match="no option 'strickt'; did you mean 'strict'"):
         read({"strickt": True})
-    with pytest.raises(ValueError, match="'fp' of tilewright is 'quick'; it is 'default', 'strict' or 'fast'"):
+    with pytest.raises(ValueError, match="'fp' of tilewright is 'quick'; it is 'default', 'strict', 'reproducible' or 'fast'"):
         Options(fp="quick")
     with pytest.raises(ValueError, match="mode 'slow' of torch.compile is not known"):
         read({}, "slow")
