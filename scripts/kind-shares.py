@@ -136,7 +136,7 @@ def page_of(executed: dict[str, set], known: set, compiled: dict[str, int]) -> s
         f"a line counts if it was executed while the programs were compiled for a chip of that kind ({chips}).",
         "*Cpu* chips have caches, *simt* chips lanes that share a scratchpad, *scratchpad* chips engines that fill one.", "",
         f"The goal is at most {100 * GOAL:.0f} % of the executed lines in the share of one kind, without `Lower/` and `Host/`. It is "
-        f"**{100 * share_of(total):.0f} %**.", "", "## By folder", "", *table(rows, "folder"), "", "## The largest pieces of one kind", "",
+        f"**{100 * share_of(total):.0f} %**.", "", "## By folder", "", *table(rows, "folder"), "", "## The largest parts of one kind", "",
         "The files with most lines that only one kind executes:", "", *table({f"`{name}`": files[name] for name in single}, "file"), ""])
 
 
