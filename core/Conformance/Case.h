@@ -81,6 +81,8 @@ struct Outcome {
   double compileSeconds = 0;
   double seconds = 0;         // of one call on the device, 0: not known
   double modelledSeconds = 0; // 0: the cost model says nothing
+  std::string fusion = {};    // JSON list: decisions that say what is computed together; empty: unknown
+  std::string kernels = {};   // JSON list: counters of the emulator and what was predicted; empty: ran elsewhere
 };
 
 /// All program cases: each family adds its own.

@@ -40,7 +40,9 @@ static std::string pack(const Outcome &outcome) {
                             {"worst", worst},
                             {"compile", outcome.compileSeconds},
                             {"seconds", outcome.seconds},
-                            {"modelled", outcome.modelledSeconds}};
+                            {"modelled", outcome.modelledSeconds},
+                            {"kernels", outcome.kernels},
+                            {"fusion", outcome.fusion}};
   return llvm::formatv("{0}\n", llvm::json::Value(std::move(object)));
 }
 
@@ -59,6 +61,8 @@ static Outcome unpack(llvm::StringRef line) {
   outcome.compileSeconds = object->getNumber("compile").value_or(0);
   outcome.seconds = object->getNumber("seconds").value_or(0);
   outcome.modelledSeconds = object->getNumber("modelled").value_or(0);
+  outcome.kernels = object->getString("kernels").value_or("").str();
+  outcome.fusion = object->getString("fusion").value_or("").str();
   return outcome;
 }
 

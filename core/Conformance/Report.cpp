@@ -113,6 +113,10 @@ llvm::json::Object conformance::toJson(const Report &report) {
     if (one.program)
       object["error_over_tolerance"] =
           std::isfinite(outcome.worst) ? llvm::json::Value(outcome.worst) : llvm::json::Value(nullptr);
+    if (!outcome.kernels.empty())
+      object["kernels"] = llvm::cantFail(llvm::json::parse(outcome.kernels));
+    if (!outcome.fusion.empty())
+      object["fusion"] = llvm::cantFail(llvm::json::parse(outcome.fusion));
     if (outcome.compileSeconds > 0)
       object["compile_seconds"] = outcome.compileSeconds;
     if (outcome.seconds > 0)

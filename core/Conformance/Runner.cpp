@@ -155,6 +155,21 @@ Outcome refused(std::string message) {
   return {crash ? Status::Failed : Status::Refused, message.empty() ? "refused without a message" : message};
 }
 
+/// Of each kernel what was counted in one call, and what its tile program says, as JSON.
+std::string countsOf(const EmulatedProgram &program) {
+  llvm::json::Array kernels;
+  for (const KernelCounters &counters : program.counters()) {
+    llvm::json::Object kernel = toJson(counters);
+    kernel.erase("sites");
+    kernel["barriers"] = program.barriers(counters.kernel);
+    kernel["predicted"] = program.predicted(counters.kernel);
+    if (const llvm::json::Object *planned = program.planned(counters.kernel))
+      kernel["planned"] = llvm::json::Object(*planned);
+    kernels.push_back(std::move(kernel));
+  }
+  return llvm::formatv("{0}", llvm::json::Value(std::move(kernels))).str();
+}
+
 /// Seconds that the cost models expect, over all decisions of a compilation.
 double modelled(const llvm::json::Array &decisions) {
   double sum = 0;
@@ -162,6 +177,20 @@ double modelled(const llvm::json::Array &decisions) {
     if (const llvm::json::Object *choice = entry.getAsObject() ? entry.getAsObject()->getObject("choice") : nullptr)
       sum += choice->getNumber("seconds").value_or(0);
   return sum;
+}
+
+/// What is computed together, and the decisions that say why, as JSON.
+std::string fusionOf(const llvm::json::Array &decisions) {
+  llvm::json::Array kept;
+  for (const llvm::json::Value &entry : decisions) {
+    const llvm::json::Object *record = entry.getAsObject();
+    llvm::StringRef name = record ? record->getString("decision").value_or("") : "";
+    if (llvm::is_contained({"fusion-groups", "fuse-stencils", "row-program", "schedule-chain", "schedule-nest",
+                            "compute-again", "dependent-reductions", "split", "sum", "tile-program"},
+                           name))
+      kept.push_back(llvm::json::Object(*record));
+  }
+  return llvm::formatv("{0}", llvm::json::Value(std::move(kept))).str();
 }
 
 std::string describe(const Verdict &verdict, const std::vector<int64_t> &shape) {
@@ -248,7 +277,9 @@ Outcome Runner::runProgram(const Case &one) {
   }
   Outcome outcome;
   outcome.compileSeconds = (*code)->times().total();
-  outcome.modelledSeconds = modelled(log.take());
+  const llvm::json::Array decisions = log.take();
+  outcome.modelledSeconds = modelled(decisions);
+  outcome.fusion = fusionOf(decisions);
 
   Arrays inputs;
   std::vector<const Array *> shown;
@@ -276,6 +307,8 @@ Outcome Runner::runProgram(const Case &one) {
     for (Guarded &array : guarded)
       addresses.push_back(array.data());
     std::string kind = std::string(nameOf(values)) + " values: ";
+    if (EmulatedProgram *emulated = (*code)->emulated())
+      emulated->resetCounters();
     if (llvm::Error error = (*code)->call(*sizes, addresses))
       return wrong(kind + llvm::toString(std::move(error)));
     std::memcpy(output.data(), addresses.back(), static_cast<size_t>(output.bytes()));
@@ -283,8 +316,12 @@ Outcome Runner::runProgram(const Case &one) {
     if (!options.keep.empty())
       if (llvm::Error error = keepFiles(options.keep, one, values, inputs, output, expected))
         return wrong(llvm::toString(std::move(error)));
-    if (EmulatedProgram *emulated = (*code)->emulated(); emulated && !emulated->findings().empty())
-      return wrong(kind + emulated->findings().front().str());
+    if (EmulatedProgram *emulated = (*code)->emulated()) {
+      if (!emulated->findings().empty())
+        return wrong(kind + emulated->findings().front().str());
+      if (outcome.kernels.empty())
+        outcome.kernels = countsOf(*emulated);
+    }
     if (!llvm::all_of(guarded, [](const Guarded &array) { return array.intact(); }))
       return wrong(kind + "writes outside its arrays");
     Verdict verdict = judge(output, expected);

@@ -207,7 +207,9 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
     if (!fits)
       return;
   }
-  if (transfer.rows == 1 && transfer.rowBytes <= 16 && !transfer.elementBytes) {
+  // Lanes of a subgroup that copy a segment each, of as many bytes as the op always has, are one instruction.
+  if (transfer.rows == 1 && machine.kernels->sites[site].bytes == transfer.rowBytes && transfer.rowBytes <= 16 &&
+      !transfer.elementBytes) {
     if (valid)
       machine.log(lane, site, transfer.from);
     machine.log(lane, site | Machine::destination, transfer.to);

@@ -169,6 +169,8 @@ void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, 
   }
   for (Subgroup &subgroup : block.subgroups)
     machine.flush(subgroup);
+  if (whole)
+    ++machine.barriersPassed;
   open(barrier, *lane.cluster, waits ? &lane : nullptr, bare);
 }
 

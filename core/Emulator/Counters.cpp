@@ -125,6 +125,7 @@ void Machine::sumCounters(const Launch &launch, double seconds) {
     counted.busyCycles += engineCounters[e].busyCycles;
   }
   sum.cycles += cycles;
+  barriers[launch.kernel] += barriersPassed;
   sum.instructions.resize(numInstructionClasses);
   for (unsigned c = 0; c < numInstructionClasses; ++c) {
     sum.instructions[c].first = instructionClasses[c];

@@ -300,4 +300,12 @@ void Emulator::reset() {
   resetCounters();
 }
 
-void Emulator::resetCounters() { impl->machine.counters.clear(); }
+void Emulator::resetCounters() {
+  impl->machine.counters.clear();
+  impl->machine.barriers.clear();
+}
+
+uint64_t Emulator::barriers(llvm::StringRef kernel) const {
+  auto found = impl->machine.barriers.find(kernel.str());
+  return found == impl->machine.barriers.end() ? 0 : found->second;
+}

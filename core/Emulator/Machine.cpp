@@ -264,6 +264,7 @@ bool Machine::launch(const Launch &launch, std::string &error) {
   for (EngineCounters &engine : engineCounters)
     engine = EngineCounters();
   cycles = 0;
+  barriersPassed = 0;
   atomicReleases.clear();
   atomicClocks.clear();
 

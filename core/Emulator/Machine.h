@@ -320,6 +320,7 @@ struct Machine {
 
   std::vector<std::unique_ptr<Buffer>> buffers; // sorted by address
   std::map<std::string, KernelCounters> counters;
+  std::map<std::string, uint64_t> barriers; // of whole blocks, by kernel
   std::vector<Finding> findings;
   std::map<std::tuple<int, uint32_t, uint32_t, std::string>, size_t> findingIndex;
 
@@ -331,6 +332,7 @@ struct Machine {
   std::vector<SiteCount> scratchpadCounts, globalCounts; // by site
   std::vector<uint64_t> unitIssues;                      // by unit
   std::vector<uint64_t> blockExecutions;                 // by basic block, in subgroups
+  uint64_t barriersPassed = 0;                           // of whole blocks, in this launch
   EngineCounters engineCounters[numEngines + 1];         // the last one: the core's own instructions
   double cycles = 0;
   double lastSeconds = 0;

@@ -21,6 +21,7 @@
 #include "core/Pipelines/PassObserver.h"
 #include "core/Pipelines/ProgramGlobals.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/FusionGroups.h"
 #include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
@@ -274,6 +275,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)) ||
         (stage == last && failed(verify(module))))
       return failure();
+    if (stage == 3)
+      explainFusionGroups(module);
     if (!options.dumpDirectory.empty()) {
       std::string text;
       llvm::raw_string_ostream os(text);

@@ -16,15 +16,34 @@
 
 #include "core/Pipelines/LaunchProgram.h"
 #include "core/Pipelines/PlacedProgram.h"
+#include "core/Transforms/Host/LaunchCounts.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "tilewright/Emulator.h"
 
 namespace tilewright {
 
+/// The emulator, which counts beside each launch what its tile program says.
+class CountingEmulator : public Emulator {
+public:
+  explicit CountingEmulator(std::shared_ptr<EmulatedKernels> kernels);
+  ~CountingEmulator() override;
+  /// `tiles`: the program after stage 4, of which a copy is kept.
+  llvm::Error countFrom(mlir::ModuleOp tiles);
+  bool launch(const Launch &launch, std::string &error) override;
+
+  llvm::StringMap<LaunchCounts> counts; // of all launches of a kernel since they were cleared
+
+private:
+  const TargetDescription &chip;
+  mlir::OwningOpRef<mlir::ModuleOp> tiles;
+};
+
 class EmulatedProgram : public PlacedProgram {
 public:
-  /// `module`: after stage 5, for a chip whose programs are launches. An error says what is missing.
-  static llvm::Expected<std::unique_ptr<EmulatedProgram>> compile(mlir::ModuleOp module);
+  /// `module`: after stage 5, for a chip whose programs are launches; `tiles`: after stage 4, null where nobody asks
+  /// for its counts. An error says what is missing.
+  static llvm::Expected<std::unique_ptr<EmulatedProgram>> compile(mlir::ModuleOp module, mlir::ModuleOp tiles = {});
 
   llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) override;
   std::string describe() const override { return device.describe(); }
@@ -36,13 +55,21 @@ public:
   /// Of all calls so far; counters of those since `resetCounters`.
   const std::vector<Finding> &findings() const { return device.findings(); }
   std::vector<KernelCounters> counters() const { return device.counters(); }
-  /// What the cost model said of a kernel, by the names of its counters; null where it said nothing.
-  const llvm::json::Object *predicted(llvm::StringRef kernel) const {
-    auto found = predictions.find(kernel);
-    return found == predictions.end() ? nullptr : &found->second;
+  /// Barriers of whole blocks that a kernel passed.
+  uint64_t barriers(llvm::StringRef kernel) const { return device.barriers(kernel); }
+  /// What the tile program of a kernel says of its launches since `resetCounters`, by the names of the counters; empty
+  /// where nobody asked for it.
+  llvm::json::Object predicted(llvm::StringRef kernel) const;
+  /// What the plan of a kernel said of one launch before there was a tile program, by the same names; null: nothing.
+  const llvm::json::Object *planned(llvm::StringRef kernel) const {
+    auto found = plans.find(kernel);
+    return found == plans.end() ? nullptr : &found->second;
   }
   /// Counters are those of the next calls.
-  void resetCounters() { device.resetCounters(); }
+  void resetCounters() {
+    device.resetCounters();
+    device.counts.clear();
+  }
   /// Keeps what engines do from now on, for `trace`.
   void startTrace() { device.tracing = true; }
   const std::vector<TraceEvent> &trace() const { return device.trace(); }
@@ -57,10 +84,10 @@ private:
   EmulatedProgram(LaunchProgram program, std::shared_ptr<EmulatedKernels> kernels)
       : program(std::move(program)), kernels(kernels), device(std::move(kernels)) {}
 
-  llvm::StringMap<llvm::json::Object> predictions;
+  llvm::StringMap<llvm::json::Object> plans;
   LaunchProgram program;
   std::shared_ptr<EmulatedKernels> kernels;
-  Emulator device;
+  CountingEmulator device;
 };
 
 } // namespace tilewright

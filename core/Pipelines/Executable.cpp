@@ -47,9 +47,9 @@ static llvm::Error checkPlace(const std::string &target, const Place &place) {
 
 /// The program of a module after stage 5, where `place` says.
 static llvm::Expected<std::unique_ptr<PlacedProgram>> placeProgram(ModuleOp module, const Signature &signature,
-                                                                   const Place &place) {
+                                                                   const Place &place, ModuleOp tiles) {
   if (place.emulator)
-    return EmulatedProgram::compile(module);
+    return EmulatedProgram::compile(module, tiles);
   if (place.driver)
     return DriverProgram::compile(module, place.driver);
   return DeviceProgram::compile(module, signature, *place.process);
@@ -91,10 +91,11 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
     return llvm::createStringError("expected one public function after stage %u, found %zu", last, functions.size());
   FailureOr<Signature> signature = Signature::of(functions.front());
   double spacing = operandSpacingOf(module);
+  OwningOpRef<ModuleOp> tiles = place.emulator ? module.clone() : ModuleOp();
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
   double passes = secondsNow() - begin;
-  auto result = load(module, *signature, place);
+  auto result = load(module, *signature, place, tiles.get());
   if (!result)
     return result;
   (*result)->unitSpacing = spacing;
@@ -103,7 +104,7 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
 }
 
 llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, const Signature &signature,
-                                                             const Place &place) {
+                                                             const Place &place, ModuleOp tiles) {
   std::unique_ptr<Executable> result(new Executable());
   result->programSignature = signature;
   if (place.model) // assembly of the chip, such as routines that its states need
@@ -112,7 +113,7 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
     result->sites = llvm::map_to_vector(traced.getAsRange<NameLoc>(), [](NameLoc each) { return each; });
   double begin = secondsNow();
   if (!place.isHost() && !place.model) {
-    auto placed = placeProgram(module, signature, place);
+    auto placed = placeProgram(module, signature, place, tiles);
     if (!placed)
       return placed.takeError();
     result->placedProgram = std::move(*placed);

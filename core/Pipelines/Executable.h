@@ -51,9 +51,10 @@ public:
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
                                                              const CompileOptions &options, unsigned last = 4,
                                                              const Place &place = {});
-  /// The same from a module after stage 5 whose public function had `signature` before it.
+  /// The same from a module after stage 5 whose public function had `signature` before it. `tiles`: the module after
+  /// stage 4, whose counts the emulator puts beside its own; null: it does not.
   static llvm::Expected<std::unique_ptr<Executable>> load(mlir::ModuleOp module, const Signature &signature,
-                                                          const Place &place = {});
+                                                          const Place &place = {}, mlir::ModuleOp tiles = {});
   ~Executable();
 
   const Signature &signature() const { return programSignature; }

@@ -216,6 +216,24 @@ void Report::benchmark(const Benchmark &measured, const Run &run) {
                                   static_cast<double>(bytes) / measured.median * 1e-9);
 }
 
+/// One line of what the tile program says of a kernel, if it says anything, and the seconds of its plan.
+static void printPrediction(const llvm::json::Object &predicted, const llvm::json::Object *planned) {
+  if (auto unknown = predicted.getString("unknown"))
+    llvm::outs() << "  predicted: unknown, " << *unknown << "\n";
+  auto read = predicted.getInteger("global_read_bytes");
+  if (!read)
+    return;
+  llvm::outs() << llvm::formatv("  predicted: {0} unit issues, {1} bytes from and {2} to global memory",
+                                *predicted.getInteger("unit_issues"), *read,
+                                *predicted.getInteger("global_written_bytes"));
+  if (auto written = predicted.getInteger("scratchpad_written_bytes"))
+    llvm::outs() << llvm::formatv(", {0} written to and {1} read from the scratchpad", *written,
+                                  *predicted.getInteger("scratchpad_read_bytes"));
+  if (auto seconds = planned ? planned->getNumber("seconds") : std::nullopt)
+    llvm::outs() << llvm::formatv(", {0:f1} us", *seconds * 1e6);
+  llvm::outs() << "\n";
+}
+
 int Report::emulation(const EmulatedProgram &program, size_t runs) {
   progress.done();
   llvm::json::Array findings, kernels;
@@ -228,9 +246,13 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
     llvm::outs() << "counters of " << runs << " runs together, one for each order of lanes and engines and the first\n";
   for (const KernelCounters &counters : program.counters()) {
     llvm::json::Object kernel = toJson(counters);
-    const llvm::json::Object *predicted = program.predicted(counters.kernel);
-    if (predicted)
-      kernel["predicted"] = llvm::json::Object(*predicted);
+    kernel["barriers"] = program.barriers(counters.kernel);
+    const llvm::json::Object predicted = program.predicted(counters.kernel);
+    if (!predicted.empty())
+      kernel["predicted"] = llvm::json::Object(predicted);
+    const llvm::json::Object *planned = program.planned(counters.kernel);
+    if (planned)
+      kernel["planned"] = llvm::json::Object(*planned);
     kernels.push_back(std::move(kernel));
     if (json)
       continue;
@@ -240,15 +262,7 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
       llvm::outs() << llvm::formatv(
           "  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n", memory.memory,
           memory.readBytes, memory.writtenBytes, memory.transactions, memory.cycles, memory.conflictCycles);
-    if (predicted) {
-      llvm::outs() << llvm::formatv("  predicted: {0} unit issues, {1} bytes from and {2} to global memory",
-                                    *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
-                                    *predicted->getInteger("global_written_bytes"));
-      if (auto written = predicted->getInteger("scratchpad_written_bytes"))
-        llvm::outs() << llvm::formatv(", {0} written to and {1} read from the scratchpad", *written,
-                                      *predicted->getInteger("scratchpad_read_bytes"));
-      llvm::outs() << llvm::formatv(", {0:f1} us\n", *predicted->getNumber("seconds") * 1e6);
-    }
+    printPrediction(predicted, planned);
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
     for (const EngineCounters &engine : counters.engines) {

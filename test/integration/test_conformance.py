@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import predictions
 from artifacts import DRIVERS
 from conftest import BUILD, FULL
 
@@ -56,16 +57,28 @@ def supported(chip):
     return chip != "cpu:x86-64-v3" or "avx2" in flags
 
 
+#: Reports and pages of the chips that were run, for all tests of this file.
+RUNS = {}
+
+
+def run_of(tool, folder, chip):
+    """The report and the page of a chip's conformance run."""
+    if chip not in RUNS:
+        page = folder / "report.html"
+        arguments = LOADS.get(chip, []) + (["--full"] if FULL else [f"--filter={filter}" for filter in CHIPS[chip][1]])
+        report = json.loads(tool("tw-conformance", "--target", chip, "--json", "--html", page, PATIENT, *arguments,
+                                 timeout=7200 if FULL else 900))
+        RUNS[chip] = report, page.read_text()
+    return RUNS[chip]
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_conformance(tool, tmp_path, chip):
     if not supported(chip):
         pytest.skip("this machine does not execute the chip's code")
     device, filters = CHIPS[chip]
-    page = tmp_path / "report.html"
     load = LOADS.get(chip, [])
-    arguments = load + (["--full"] if FULL else [f"--filter={filter}" for filter in filters])
-    report = json.loads(tool("tw-conformance", "--target", chip, "--json", "--html", page, PATIENT, *arguments,
-                             timeout=7200 if FULL else 900))
+    report, page = run_of(tool, tmp_path, chip)
     bad = [(case["name"], case.get("message")) for case in report["cases"] if case["status"] in ("failed", "refused")]
     assert not bad
     assert report["device"] == device and report["failed"] == report["refused"] == 0
@@ -77,8 +90,16 @@ def test_conformance(tool, tmp_path, chip):
     # Every comparison had a bound that counts: some error was seen, none above it.
     ratios = [case["error_over_tolerance"] for case in report["cases"] if "error_over_tolerance" in case]
     assert 0 < max(ratios) <= 1
-    parsed = Page(page.read_text())
+    parsed = Page(page)
     assert parsed.open == [] and parsed.loaded == [] and parsed.dots == len(report["cases"])
+
+
+@pytest.mark.parametrize("chip", [chip for chip, (device, _) in CHIPS.items() if device == "emulator"])
+def test_what_is_scheduled_is_emitted(tool, tmp_path, chip):
+    """Every launch moves the bytes, issues the units and passes the barriers that its tile program says, and its plan."""
+    rows = predictions.rows_of(run_of(tool, tmp_path, chip)[0])
+    assert {row.source for row in rows} == {"tile program", "plan"}
+    assert not [str(row) for row in rows if row.kind != "equal" and not row.exception]
 
 
 @pytest.mark.parametrize("chip", [name for target, chips in GPUS.items() for chip in chips

@@ -17,8 +17,8 @@ def test_product(chip, case, tool, tmp_path):
     path = tmp_path / "mm.mlir"
     path.write_text(product(kind, 128, 128, 128, trans_a, trans_b))
     report = emulate(tool, path, chip)
-    kernel = next(k for k in kernels(report) if "predicted" in k)
-    predicted = kernel["predicted"]
+    kernel = next(k for k in kernels(report) if "planned" in k)
+    predicted = kernel["planned"]
     pad, far = memory(kernel, "scratchpad"), memory(kernel, "global")
     assert pad["conflict_cycles"] == 0, [s for s in kernel["sites"] if s.get("conflict_cycles")]
     # Copies take whole sectors of global memory.
@@ -56,10 +56,10 @@ def test_every_byte_is_predicted(chip, kind, tail, m, n, k, batch, force, tool, 
     """What a block reads, its tail among it, and what it writes: the cost model's closed forms say the very numbers."""
     path = tmp_path / "mm.mlir"
     path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{\n{product(kind, m, n, k, batch=batch, tail=tail)}}}')
-    counted = [each for each in kernels(emulate(tool, path, chip)) if "predicted" in each]
+    counted = [each for each in kernels(emulate(tool, path, chip)) if "planned" in each]
     assert counted
     for kernel in counted:
-        predicted, far, pad = kernel["predicted"], memory(kernel, "global"), memory(kernel, "scratchpad")
+        predicted, far, pad = kernel["planned"], memory(kernel, "global"), memory(kernel, "scratchpad")
         assert (far["read_bytes"], far["written_bytes"], pad["read_bytes"], pad["written_bytes"]) == tuple(
             predicted[name] for name in ("global_read_bytes", "global_written_bytes", "scratchpad_read_bytes",
                                          "scratchpad_written_bytes"))
@@ -113,7 +113,7 @@ def test_product_through_a_ring(chip, kind, trans_b, tool, tmp_path):
     path = tmp_path / "mm.mlir"
     path.write_text(product(kind, 512, 640, 512, trans_b=trans_b))
     (kernel,) = kernels(emulate(tool, path, chip))
-    predicted = kernel["predicted"]
+    predicted = kernel["planned"]
     pad, far = memory(kernel, "scratchpad"), memory(kernel, "global")
     assert predicted["unit"].startswith("nvidia.wgmma_m64n")
     assert [(u["unit"], u["issues"]) for u in kernel["units"]] == [(predicted["unit"], predicted["unit_issues"])]

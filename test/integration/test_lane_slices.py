@@ -106,12 +106,12 @@ def counted_and_predicted(tool, folder, chip, kind, slices, sizes, fields, tail)
     """Of the one kernel with units, of one run."""
     report, _ = check(tool, folder, chip, slices, product(kind, *sizes, tail=tail), **fields)
     runs = report["emulation"]["runs"]
-    (kernel,) = [each for each in kernels(report) if "predicted" in each]
+    (kernel,) = [each for each in kernels(report) if "planned" in each]
     far, pad, (unit,) = memory(kernel, "global"), memory(kernel, "scratchpad"), kernel["units"]
     counted = dict(blocks=kernel["blocks"], global_read_bytes=far["read_bytes"], global_written_bytes=far["written_bytes"],
                    scratchpad_read_bytes=pad["read_bytes"], scratchpad_written_bytes=pad["written_bytes"], unit_issues=unit["issues"])
-    assert unit["unit"] == kernel["predicted"]["unit"]
-    return {name: number / runs for name, number in counted.items()}, {name: kernel["predicted"][name] for name in counted}
+    assert unit["unit"] == kernel["planned"]["unit"]
+    return {name: number / runs for name, number in counted.items()}, {name: kernel["planned"][name] for name in counted}
 
 
 def is_counted(chip, kind, slices, sizes, fields, tail="residual"):

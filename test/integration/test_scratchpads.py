@@ -40,7 +40,7 @@ def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, for
     report = json.loads(tool("tw-run", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator",
                              "--verify", "--json"))
     kernel, = report["emulation"]["kernels"]
-    predicted = kernel["predicted"]
+    predicted = kernel["planned"]
     far = next(memory for memory in kernel["memories"] if memory["memory"] == "global")
     unit, = kernel["units"]
     assert (far["read_bytes"], far["written_bytes"], kernel["blocks"]) == tuple(

@@ -161,6 +161,8 @@ public:
   /// Of all launches since the last `reset`.
   const std::vector<Finding> &findings() const;
   std::vector<KernelCounters> counters() const;
+  /// Barriers of whole blocks that these launches of a kernel passed, of all blocks together.
+  uint64_t barriers(llvm::StringRef kernel) const;
   void reset();
   /// Counters begin anew, findings stay.
   void resetCounters();

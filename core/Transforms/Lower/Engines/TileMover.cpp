@@ -19,6 +19,7 @@
 #include "core/Transforms/Lower/Vectors/VectorTranspose.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -94,13 +95,31 @@ std::optional<CopyForm> tilewright::copyFormOf(tile::CopyOp op) {
 
 //===-- Moves -------------------------------------------------------------===//
 
+/// Whether the core moves single elements.
+static bool isScalar(tile::CopyOp op, const CopyForm &form) {
+  return op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr) || !form.vectors ||
+         elementOf(op.getSource()).getIntOrFloatBitWidth() % 8 != 0;
+}
+
+/// Elements of the core's vectors.
+static int64_t lanesOf(const CopyForm &form, const TargetDescription &chip) {
+  return std::max<int64_t>(1, chip.vectorRegisters().second / form.tile.elementBytes);
+}
+
+int64_t tilewright::movedElements(tile::CopyOp op, const CopyForm &form, int64_t rows, int64_t cols,
+                                  const TargetDescription &chip) {
+  const int64_t lanes = lanesOf(form, chip);
+  if (isScalar(op, form) || form.tile.order != TileOrder::Rows || cols == form.tile.cols || cols < lanes)
+    return rows * cols;
+  return rows * llvm::alignTo(cols, lanes);
+}
+
 TileMover::TileMover(OpBuilder &builder, tile::CopyOp op, const CopyForm &form, const TargetDescription &chip)
     : op(op), form(form), chip(chip), loc(op.getLoc()), element(elementOf(op.getSource())) {
-  scalar = op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr) || !form.vectors ||
-           element.getIntOrFloatBitWidth() % 8 != 0;
+  scalar = isScalar(op, form);
   if (isFloat8(element) && !scalar) // of which LLVM has no vectors; moves and zeros need only the bits
     element = builder.getI8Type();
-  lanes = std::max<int64_t>(1, chip.vectorRegisters().second / form.tile.elementBytes);
+  lanes = lanesOf(form, chip);
   findExtents(builder);
 }
 

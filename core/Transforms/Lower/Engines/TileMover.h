@@ -30,6 +30,10 @@ struct CopyForm {
 /// The copy by rows of the scratchpad; nullopt for other ranks and for element maps that are not linear.
 std::optional<CopyForm> copyFormOf(tile::CopyOp op);
 
+/// Elements that the core's loads and stores of a tile move, of which `rows` x `cols` exist: the last vector of a row
+/// that the edge cuts reaches back. What `TileMover::move` writes.
+int64_t movedElements(tile::CopyOp op, const CopyForm &form, int64_t rows, int64_t cols, const TargetDescription &chip);
+
 /// Writes one copy at the builder's insertion point.
 class TileMover {
 public:

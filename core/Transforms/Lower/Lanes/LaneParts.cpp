@@ -54,7 +54,7 @@ static bool isOfLoop(Value fragment) {
   return bool(fragment.getDefiningOp<scf::ForOp>());
 }
 
-std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
+std::optional<int64_t> tilewright::partOfResult(Value stored) {
   auto last = stored.getDefiningOp<tile::MapOp>();
   tile::StoreOp store = last ? storeOf(stored) : tile::StoreOp();
   if (!store || store->getPrevNode() != last)
@@ -79,7 +79,7 @@ std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
   return together;
 }
 
-bool LaneWriter::leavesInParts(Operation *op) {
+bool tilewright::leavesInParts(Operation *op) {
   tile::StoreOp store = storeOf(op->getResult(0));
   if (op->getNumResults() != 1 || !store || !partOfResult(store.getValue()))
     return false;

@@ -27,6 +27,11 @@ namespace tilewright {
 
 class BlockAccumulators;
 
+/// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); and how many elements such a
+/// part of what is stored has.
+bool leavesInParts(mlir::Operation *op);
+std::optional<int64_t> partOfResult(mlir::Value stored);
+
 /// Writes the lane code of one function.
 class LaneWriter {
 public:
@@ -61,10 +66,7 @@ private:
   mlir::LogicalResult reduce(tile::ReduceOp op);
   mlir::LogicalResult repeat(tile::BroadcastOp op);
   mlir::LogicalResult map(tile::MapOp op);
-  /// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); how many elements such a
-  /// part of what is stored has; and those elements of a fragment.
-  bool leavesInParts(mlir::Operation *op);
-  std::optional<int64_t> partOfResult(mlir::Value stored);
+  /// These elements of a fragment that leaves in parts.
   mlir::FailureOr<mlir::Value> someOf(mlir::Value fragment, llvm::ArrayRef<int64_t> elements);
   mlir::FailureOr<mlir::Value> loadSome(tile::LoadOp op, llvm::ArrayRef<int64_t> elements);
   static llvm::SmallVector<int64_t> allElements(tile::FragmentType type);
