@@ -152,11 +152,12 @@ Linear Space::select(const Truth &condition, const Linear &yes, const Linear &no
   std::string key = "select";
   llvm::SmallVector<Linear> operands{yes, no};
   for (const Conjunction &each : condition.anyOf) {
-    key += ";";
+    key += ";" + std::to_string(each.size());
     operands.append(each.begin(), each.end());
   }
   if (!condition.isKnown || !otherwise.isKnown)
-    return opaque("select of an unknown condition", operands, "chosen by a condition that is not affine");
+    // A value of its own: another condition chooses otherwise between the same numbers.
+    return Linear::of(add("choice", Kind::Opaque, "chosen by a condition that is not affine"));
   return derived(keyOf(key, operands), "chosen", Kind::Derived, operands, [&](Variable variable, Info &info) {
     Linear self = Linear::of(variable);
     std::vector<Conjunction> cases;

@@ -180,3 +180,29 @@ module {
     return
   }
 }
+
+// -----
+
+// Two choices by data are two values, although they choose between the same numbers.
+module {
+  func.func @choices(%a: memref<2xf32>, %r: memref<8xf32>) {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %zero = arith.constant 0.0 : f32
+    %x = affine.load %a[0] : memref<2xf32>
+    %p = arith.cmpf ogt, %x, %zero : f32
+    %one = arith.select %p, %c0, %c4 : index
+    affine.parallel (%i) = (0) to (4) {
+      %y = affine.load %a[1] : memref<2xf32>
+      %q = arith.cmpf ogt, %y, %zero : f32
+      %other = arith.select %q, %c0, %c4 : index
+      %difference = arith.subi %other, %one : index
+      %at = arith.addi %difference, %i : index
+      // expected-warning @+2 {{bounds: not proved: writes argument 1 before its begin in dimension 0}}
+      // expected-warning @+1 {{bounds: not proved: writes argument 1 beyond its end in dimension 0}}
+      memref.store %zero, %r[%at] : memref<8xf32>
+      // expected-warning @-1 {{written: not proved: writes argument 1 where another iteration of "thread" writes}}
+    }
+    return
+  }
+}
