@@ -36,13 +36,24 @@ static void moveBody(RewriterBase &rewriter, tile::ParallelOp op, Block *target,
   rewriter.eraseOp(op);
 }
 
-/// Bounds of loops in the body take `indices` as dimensions: only in the body of a tile.parallel are they symbols.
+/// Bounds of loops, accesses and expressions in the body take `indices` as dimensions: only in the body of a
+/// tile.parallel are they symbols.
 static void useAsDimensions(ValueRange indices) {
   for (Value index : indices)
     for (Operation *user : llvm::make_early_inc_range(index.getUsers())) {
       auto loop = dyn_cast<affine::AffineForOp>(user);
-      if (!loop)
+      if (!loop) {
+        auto attribute = user->getAttrOfType<AffineMapAttr>("map");
+        if (!attribute || !isa<affine::AffineDialect>(user->getDialect()))
+          continue;
+        AffineMap map = attribute.getValue();
+        const unsigned first = user->getNumOperands() - map.getNumInputs(); // a value and an array may come before
+        SmallVector<Value> operands(user->getOperands().drop_front(first));
+        demoteSymbols(map, operands);
+        user->setAttr("map", AffineMapAttr::get(map));
+        user->setOperands(first, user->getNumOperands() - first, operands);
         continue;
+      }
       AffineMap lower = loop.getLowerBoundMap(), upper = loop.getUpperBoundMap();
       SmallVector<Value> lowerOperands(loop.getLowerBoundOperands()), upperOperands(loop.getUpperBoundOperands());
       demoteSymbols(lower, lowerOperands);

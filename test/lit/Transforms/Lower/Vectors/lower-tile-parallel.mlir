@@ -27,3 +27,23 @@ func.func @unknown() {
   return
 }
 }
+
+// -----
+
+// What reads the index as a symbol, as it may in the body of a level, reads a dimension behind.
+module attributes {tilewright.target = "cpu:zen4"} {
+// CHECK-LABEL: func.func @symbols
+// CHECK: affine.parallel (%[[I:.*]]) = (0) to (4)
+// CHECK: affine.for %[[J:.*]] = 0 to 2
+// CHECK: affine.load %arg0[%[[J]] + %[[I]]]
+// CHECK: affine.store %{{.*}}, %arg0[-%[[J]] + %[[I]] + 2]
+func.func @symbols(%a: memref<8xf32>) {
+  tile.parallel (%i) to (4) level "core" {
+    affine.for %j = 0 to 2 {
+      %x = affine.load %a[%j + symbol(%i)] : memref<8xf32>
+      affine.store %x, %a[-%j + symbol(%i) + 2] : memref<8xf32>
+    }
+  }
+  return
+}
+}
