@@ -106,7 +106,8 @@ def test_a_layer_with_another_constant_is_a_kernel_of_its_own(tool, tmp_path):
             empty = p.op("tensor.empty() : tensor<2x4xf32>")
             small = p.generic([(flat, (2, 4))], empty, (2, 4), [f"%r = arith.mulf %a0, {scale} : f32"], ["#full", "#full"])
             back = p.op(f"tensor.collapse_shape {small} [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>")
-            x = p.over_rows([(x, (8, 16)), (back, (8,))], 8, 16, ["%r = arith.addf %a0, %a1 : f32"], ["#full", "#row"])
+            x = p.over_rows([(x, (8, 16)), (back, (8,)), (total, (8,))], 8, 16,  # the sum has a second user, so the view stays
+                            ["%s = arith.addf %a0, %a1 : f32", "%r = arith.addf %s, %a2 : f32"], ["#full", "#row", "#row"])
         return p.text(x, 8, 16)
 
     counts = []

@@ -70,7 +70,7 @@ def test_operands_that_a_launch_turns(case, tool, tmp_path):
     chip, which = case.pop("chip"), turns(case)
     text = f'module attributes {{tilewright.force = "transpose_before={which}"}} {{ {product(**case)} }}'
     report = run(tool, tmp_path, chip, text)
-    assert len(kernels(report)) > which.bit_count() and not conflicts(report)
+    assert len(kernels(report)) > 1 and not conflicts(report)  # both buffers may be of one launch
     decisions = json.loads(tool("tw-compile", tmp_path / "program.mlir", "--target", chip, "--explain=json"))
     found = [d["choice"]["transpose_before"] for d in decisions if d["decision"] == "contraction"]
     assert found == ([] if (chip, case["kind"]) == ("nvidia:T4", "bf16") else [which])  # T4 has no unit for bf16
@@ -314,12 +314,12 @@ def test_reductions(case, tool, tmp_path):
 
 @pytest.mark.parametrize("chip", CHIPS if FULL else CHIPS[::4])
 def test_sums_of_columns_run_in_all_lanes(chip, tool, tmp_path):
-    """A lane a column, whose sum stays in a register: each element is read once, each sum written once."""
+    """A lane a column, whose sum stays in a register: each element is read once, each sum written once, behind its zero in one launch."""
     path = tmp_path / "sums.mlir"
     path.write_text(reduction("sum", "f32", "first", 64, 7, 1031))
-    _, sums = kernels(emulate(tool, path, chip))
+    sums, = kernels(emulate(tool, path, chip))
     (memory,) = [m for m in sums["memories"] if m["memory"] == "global"]
-    assert sums["lanes"] >= 1031 * 7 and memory["written_bytes"] == 4 * 7 * 1031
+    assert sums["lanes"] >= 1031 * 7 and memory["written_bytes"] == 2 * 4 * 7 * 1031
     assert memory["read_bytes"] == 4 * 1031 * 7 * 65
 
 

@@ -22,7 +22,7 @@ def elements(unit):
 
 
 UNITS = {chip: {elements(unit) for unit in described(chip)["units"]
-                if unit["k"] > 1 and unit["scope"]["count"] == 1} for chip in CHIPS}
+                if unit["k"] > 1 and unit.get("scope", {}).get("count") == 1} for chip in CHIPS}
 
 
 def has_unit(case):
