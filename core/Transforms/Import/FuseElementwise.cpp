@@ -343,6 +343,8 @@ std::optional<std::pair<Value, AffineMap>> behindUnitView(Value value, AffineMap
     return std::nullopt;
   SmallVector<AffineExpr> results;
   AffineExpr zero = getAffineConstantExpr(0, map.getContext());
+  if (!expands && groups.empty()) // a view without dimensions
+    results.assign(wide.getRank(), zero);
   for (auto [narrow, group] : llvm::enumerate(groups)) {
     int64_t own = group.front();
     for (int64_t dim : group)

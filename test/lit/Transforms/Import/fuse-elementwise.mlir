@@ -229,3 +229,20 @@ func.func @exponentials(%x: tensor<8x16xf32>, %s: tensor<16xf32>) -> (tensor<8x1
   } -> tensor<16xf32>
   return %y, %r : tensor<8x16xf32>, tensor<16xf32>
 }
+
+// -----
+
+// A number behind an array of one element is read where it lies.
+// LANES-LABEL: func.func @one_element
+// LANES: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1xf32>, tensor<f32>)
+func.func @one_element(%x: tensor<1xf32>, %y: tensor<f32>) -> tensor<f32> {
+  %number = tensor.collapse_shape %x [] : tensor<1xf32> into tensor<f32>
+  %empty = tensor.empty() : tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+      ins(%number, %y : tensor<f32>, tensor<f32>) outs(%empty : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %t = arith.addf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<f32>
+  return %sum : tensor<f32>
+}
