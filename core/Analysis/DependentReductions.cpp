@@ -532,8 +532,7 @@ const Term *ChainReader::termOf(Value value, const RawStatement &raw) {
   }
   if (isa<AffineLoadOp>(op)) {
     auto known = accesses.find(op);
-    if (known ==
-        accesses.end()) // between the nests, but none of those that are read: of another pass over the dimension
+    if (known == accesses.end()) // stands between the nests, but belongs to another pass over the dimension
       return nullptr;
     const RawAccess &access = known->second;
     term.kind = Term::Kind::Load;

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// The counts of a launch, read from its final tile program, the one that stage 4 leaves: one analysis for
-/// contractions, row programs, nests and chains, on lanes and on cores. It walks the control flow, whose
+/// contractions, fused row-wise reductions, nests and chains, on lanes and on cores. It walks the control flow, whose
 /// bounds and conditions follow from sizes and from the indices of levels and loops, and sums what each op
 /// moves and issues. An index that decides nothing, no bound, no condition and no extent, is not walked but
 /// multiplied:

@@ -163,19 +163,15 @@ bool isRepeatedBy(linalg::GenericOp user, linalg::GenericOp producer) {
          (isCheaplyRepeated(producer) && (sumsRowsOnce(user) || sumsChoices(user)));
 }
 
-/// Gives each user that rather computes what a producer gives a producer of its own. Backwards, so that chains are
-/// copied from their ends.
-void duplicateForSums(func::FuncOp function) {
-  SmallVector<linalg::GenericOp> producers;
-  function.walk([&](linalg::GenericOp op) {
-    if (!readsTensors(op))
-      producers.push_back(op);
-  });
+/// Gives each user of which `takes(user, producer)` holds a producer of its own. Backwards, so that chains are copied
+/// from their ends.
+void copyForUsers(ArrayRef<linalg::GenericOp> producers,
+                  llvm::function_ref<bool(linalg::GenericOp, linalg::GenericOp)> takes) {
   for (linalg::GenericOp producer : llvm::reverse(producers)) {
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : producer->getUses())
       if (auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
-          user && user.isDpsInput(&use) && isRepeatedBy(user, producer))
+          user && user.isDpsInput(&use) && takes(user, producer))
         uses.push_back(&use);
     for (OpOperand *use : uses) {
       if (producer->hasOneUse())
@@ -184,6 +180,16 @@ void duplicateForSums(func::FuncOp function) {
       use->set(b.clone(*producer)->getResult(0));
     }
   }
+}
+
+/// Gives each user that rather computes what a producer gives a producer of its own.
+void duplicateForSums(func::FuncOp function) {
+  SmallVector<linalg::GenericOp> producers;
+  function.walk([&](linalg::GenericOp op) {
+    if (!readsTensors(op))
+      producers.push_back(op);
+  });
+  copyForUsers(producers, isRepeatedBy);
 }
 
 /// Whether the operation narrows what is computed for it alone: then that is better computed in its narrow form.
@@ -198,7 +204,6 @@ bool endsNarrow(linalg::GenericOp op) {
 }
 
 /// Gives each use of a producer that only moves data a producer of its own, so that it can move into every user.
-/// Backwards, so that chains of such producers are copied from their ends.
 void duplicateDataMovement(func::FuncOp function, bool lanes) {
   SmallVector<linalg::GenericOp> producers;
   function.walk([&](linalg::GenericOp op) {
@@ -206,18 +211,7 @@ void duplicateDataMovement(func::FuncOp function, bool lanes) {
         (isDataMovement(op) || isOfIndices(op)) && !(lanes && endsNarrow(op)))
       producers.push_back(op);
   });
-  for (linalg::GenericOp producer : llvm::reverse(producers)) {
-    SmallVector<OpOperand *> uses;
-    for (OpOperand &use : producer->getUses())
-      if (auto user = dyn_cast<linalg::GenericOp>(use.getOwner()); user && user.isDpsInput(&use))
-        uses.push_back(&use);
-    for (OpOperand *use : uses) {
-      if (producer->hasOneUse())
-        break;
-      OpBuilder b(producer);
-      use->set(b.clone(*producer)->getResult(0));
-    }
-  }
+  copyForUsers(producers, [](linalg::GenericOp, linalg::GenericOp) { return true; });
 }
 
 /// Which dimension of the input each one of the result is, where `op` moves every element of one array to another place
