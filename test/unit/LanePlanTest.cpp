@@ -305,3 +305,20 @@ TEST(LanePlan, KnownPlansChangeNoPlan) {
   EXPECT_EQ(all(), alone);
   EXPECT_EQ(std::set<double>(alone.begin(), alone.end()).size(), 4u); // each question has an answer of its own
 }
+
+/// Groups hand on registers that their block has been given, as many for each lane, rounded down: one that asks for
+/// more waits for ever.
+TEST(LanePlan, GroupsHandOnWhatTheBlockHas) {
+  programContext(); // registers the targets
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:H200"));
+  constexpr int64_t lanes = 128, step = 8;
+  const int64_t file = chip->graph().registerPool()->entries;
+  for (int64_t groups = 1; groups <= 6; ++groups) {
+    const int64_t atStart = std::min<int64_t>(file / (lanes * (groups + 1)), 256) / step * step;
+    const int64_t share = groupRegisters(*chip, lanes, groups);
+    EXPECT_EQ(share % step, 0);
+    EXPECT_LE(groups * share + copierRegisters, (groups + 1) * atStart) << groups << " groups";
+  }
+  EXPECT_EQ(groupRegisters(*chip, lanes, 2), 232);
+  EXPECT_EQ(groupRegisters(*chip, lanes, 4), 104); // 112 of the whole file, of which a block of 640 lanes gets 96 each
+}
