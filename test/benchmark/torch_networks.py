@@ -32,7 +32,8 @@ PAGE = SOURCE / "docs/performance-networks.md"
 
 def build(name, batch):
     import torch
-    from networks import LARGE, NETWORKS
+    from full_networks import LARGE
+    from networks import NETWORKS
     torch.manual_seed(1)
     model, arguments = {**NETWORKS, **LARGE}[name]()
     return model.eval(), arguments(batch)
@@ -235,7 +236,8 @@ def main():
     parser.add_argument("--first", default="", help="networks whose first call is timed in processes of their own, by commas")
     parser.add_argument("--write", action="store_true", help=f"writes {PAGE.relative_to(SOURCE)}")
     options = parser.parse_args()
-    from networks import LARGE, NETWORKS
+    from full_networks import LARGE
+    from networks import NETWORKS
     if options.int8 and options.write:
         parser.error("--int8 prints its table alone; the page is of f32")
     known = {**NETWORKS, **LARGE}

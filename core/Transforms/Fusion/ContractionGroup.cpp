@@ -51,36 +51,37 @@ static bool writes(Operation *op, Value memref) {
 }
 
 AffineForOp tilewright::findZeroInit(const Contraction &c) {
-  for (Operation *op = c.nest.root()->getPrevNode(); op; op = op->getPrevNode()) {
-    if (!touches(op, c.c.memref) || isa<memref::AllocOp, tile::AllocOp>(op))
-      continue;
-    auto loop = dyn_cast<AffineForOp>(op);
-    if (!loop)
-      return nullptr;
-    auto nest = analyzeNest(loop);
-    if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().memref != c.c.memref)
-      return nullptr;
-    Value value = cast<AffineStoreOp>(nest->stores.front().op).getValueToStore();
-    if (!matchPattern(value, m_AnyZeroFloat()) && !matchPattern(value, m_Zero()))
-      return nullptr;
-    // The same elements: each result of both maps is one dimension of the same trip count, or both are equal.
-    AffineMap init = nest->stores.front().map, result = c.c.map;
-    if (nest->stores.front().symbols != c.c.symbols)
-      return nullptr;
-    for (auto [x, y] : llvm::zip(init.getResults(), result.getResults())) {
-      auto dx = shiftedDim(x, init), dy = shiftedDim(y, result);
-      if (dx && dy && dx->shift == dy->shift) {
-        AffineForOp lx = nest->loops[dx->dim], ly = c.nest.loops[dy->dim];
-        if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
-            !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
-          return nullptr;
-      } else if (dx || dy || x != y || !x.isSymbolicOrConstant()) {
-        return nullptr;
-      }
-    }
-    return nest->depth() == c.nest.depth() - c.k.size() ? loop : AffineForOp();
+  Operation *root = Nest(c.nest).root(), *last = nullptr; // the one that touches C last before it
+  for (Operation *user : c.c.memref.getUsers()) {
+    Operation *op = root->getBlock()->findAncestorOpInBlock(*user);
+    if (op && op->isBeforeInBlock(root) && (!last || last->isBeforeInBlock(op)))
+      last = op;
   }
-  return nullptr;
+  auto loop = dyn_cast_or_null<AffineForOp>(last);
+  if (!loop)
+    return nullptr;
+  auto nest = analyzeNest(loop);
+  if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().memref != c.c.memref)
+    return nullptr;
+  Value value = cast<AffineStoreOp>(nest->stores.front().op).getValueToStore();
+  if (!matchPattern(value, m_AnyZeroFloat()) && !matchPattern(value, m_Zero()))
+    return nullptr;
+  // The same elements: each result of both maps is one dimension of the same trip count, or both are equal.
+  AffineMap init = nest->stores.front().map, result = c.c.map;
+  if (nest->stores.front().symbols != c.c.symbols)
+    return nullptr;
+  for (auto [x, y] : llvm::zip(init.getResults(), result.getResults())) {
+    auto dx = shiftedDim(x, init), dy = shiftedDim(y, result);
+    if (dx && dy && dx->shift == dy->shift) {
+      AffineForOp lx = nest->loops[dx->dim], ly = c.nest.loops[dy->dim];
+      if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
+          !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
+        return nullptr;
+    } else if (dx || dy || x != y || !x.isSymbolicOrConstant()) {
+      return nullptr;
+    }
+  }
+  return nest->depth() == c.nest.depth() - c.k.size() ? loop : AffineForOp();
 }
 
 /// Whether `nest` runs element-wise over the result of `c` (in memref `source`, indexed like C) so that it can be
@@ -176,7 +177,15 @@ static bool overwritesInputs(const EpilogueStep &step, const Contraction &c, Arr
 /// contraction conflicts with moving it up.
 static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
   std::vector<EpilogueStep> steps;
-  SmallVector<Value> available{c.c.memref};
+  SmallVector<Value> available;
+  llvm::SmallPtrSet<Operation *, 8> readers; // of what the group has written
+  auto make = [&](Value memref) {
+    available.push_back(memref);
+    for (Operation *user : memref.getUsers())
+      if (isa<AffineLoadOp>(user))
+        readers.insert(Nest(c.nest).root()->getBlock()->findAncestorOpInBlock(*user));
+  };
+  make(c.c.memref);
   SmallVector<Operation *> skipped;
   for (Operation *op = c.nest.root()->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<AffineForOp>(op);
@@ -187,8 +196,10 @@ static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
         continue;
       break;
     }
-    auto nest = analyzeNest(loop);
-    std::optional<EpilogueStep> step = succeeded(nest) ? asEpilogue(*nest, c, available) : std::nullopt;
+    std::optional<EpilogueStep> step;
+    if (readers.contains(op))
+      if (FailureOr<Nest> nest = analyzeNest(loop); succeeded(nest))
+        step = asEpilogue(*nest, c, available);
     auto conflicts = [&](const EpilogueStep &step) {
       return llvm::any_of(skipped, [&](Operation *other) {
         return llvm::any_of(step.nest.loads, [&](const Access &load) { return writes(other, load.memref); }) ||
@@ -212,7 +223,7 @@ static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
       continue;
     }
     for (const Access &store : step->nest.stores)
-      available.push_back(store.memref);
+      make(store.memref);
     steps.push_back(std::move(*step));
   }
   return steps;

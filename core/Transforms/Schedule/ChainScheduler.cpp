@@ -20,7 +20,6 @@
 #include "core/Transforms/Schedule/TileRuns.h"
 #include "core/Transforms/Schedule/Tilings.h"
 #include "core/Transforms/Tile/PartialReductions.h"
-#include "core/Transforms/Tile/TileNests.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -255,7 +254,8 @@ SmallVector<AffineForOp> ChainScheduler::originalsOf(ArrayRef<AffineForOp> nests
 
 /// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes;
 /// `tiling.seconds` is infinite where they do not fit.
-TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
+TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, TileRefusal &refusal) const {
+  std::string &reason = refusal.reason;
   OpBuilder builder(context());
   Location loc = func::FuncOp(kernel).getLoc();
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
@@ -289,7 +289,7 @@ TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::
   if (!schedule)
     return TileForm::None;
   first->setAttr(tile::scheduleAttr, schedule);
-  FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
+  FailureOr<tile::ParallelOp> tiles = tileNests(first, refusal);
   if (failed(tiles))
     return TileForm::None;
   if (times.blocks) {
@@ -315,16 +315,43 @@ TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::
   return TileForm::Some;
 }
 
+/// Loops that a tiling cuts, and where the range ends: what tiles of shorter and longer ranges may have in common.
+static auto placeOf(const NestRange &range, const Tiling &tiling) {
+  ArrayRef<unsigned> cuts = ArrayRef(range.cuts).take_front(tiling.loop + 1);
+  return std::tuple(AffineForOp(range.nests.back()).getOperation(), std::vector<unsigned>(cuts.begin(), cuts.end()),
+                    tiling.tile);
+}
+
+/// Whether such tiles lose too much without the first nests of the range: each nest before them adds at least the work
+/// that it is apart, and saves at most the way out and in again of what then lies between.
+bool ChainScheduler::losesAsShorter(const NestRange &range, const Tiling &tiling) const {
+  if (times.blocks || times.cores || tiling.step || !forced.empty())
+    return false;
+  auto found = losses.find(placeOf(range, tiling));
+  if (found == losses.end())
+    return false;
+  const auto &[loss, bytes] = found->second;
+  const double more = double(std::max<int64_t>(0, range.bytes - bytes));
+  return loss >= 2 * times.pass.caches().moveSeconds(more, more) - leastGain * range.apart;
+}
+
+void ChainScheduler::addLoss(const NestRange &range, const Tiling &tiling) {
+  if (!tiling.step)
+    losses[placeOf(range, tiling)] = {tiling.seconds - range.apart, range.bytes};
+}
+
 /// Prices tiles; the time of the fastest one, infinite where none has a form.
-double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) const {
+double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) {
   std::optional<bool> refused; // a form, with steps or without: no other tile has another one
   double fastest = std::numeric_limits<double>::infinity();
   for (Tiling &tiling : tilings) {
     bool hasSteps = tiling.step > 0;
-    if (refused && *refused == hasSteps)
+    if ((refused && *refused == hasSteps) || losesAsShorter(range, tiling))
       continue;
-    std::string reason;
-    const TileForm form = secondsOf(range, tiling, reason);
+    TileRefusal refusal;
+    const TileForm form = secondsOf(range, tiling, refusal);
+    const std::string &reason = refusal.reason;
+    range.refusedNests = std::max(range.refusedNests, refusal.ofLast ? refusal.ofLast : NestRange::allNests);
     range.lacksUnit |= form == TileForm::NoUnit;
     range.mayFit |= form == TileForm::Some || form == TileForm::NoProgram;
     if (form == TileForm::None || form == TileForm::NoUnit)
@@ -337,6 +364,7 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) cons
       continue;
     }
     range.considered.push_back(tiling);
+    addLoss(range, tiling);
     fastest = std::min(fastest, tiling.seconds);
     // What is forced need not pay.
     const bool gains = !forced.empty() || tiling.seconds < (1 - leastGain) * range.apart;
@@ -348,7 +376,7 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) cons
 
 /// Prices tiles of blocks: all with steps of a usual size, then other steps of the fastest ones, if any is near enough.
 /// False where none has a form.
-bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) const {
+bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) {
   auto distance = [](const Tiling &tiling) { return std::abs(std::log2(double(tiling.step) / usualStep)); };
   std::vector<Tiling> usual;
   for (const Tiling &tiling : tilings) {
@@ -376,7 +404,7 @@ bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) con
 
 /// Prices tiles that sum in one pass, and, where blocks have none of this form, in two: the second one reads again
 /// what the first one has summed up.
-void ChainScheduler::price(NestRange &range) const {
+void ChainScheduler::price(NestRange &range) {
   std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
   llvm::erase_if(tilings, [&](const Tiling &each) {
     return forcedValue(forced, "chain_rows").value_or(each.tile) != each.tile ||
@@ -505,6 +533,38 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
   return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
 }
 
+namespace {
+/// Ranges without tiles because of their last nests alone: others with the same ones, cut alike, have none either.
+class RefusedEnds {
+public:
+  void add(const NestRange &range) {
+    if (range.refusedNests > 0 && range.refusedNests <= range.nests.size() && range.considered.empty())
+      ends[range.nests.back()].push_back({range.cuts, range.columns, range.refusedNests, range.refusals});
+  }
+  /// Whether this is known of the range, which then gets the reasons.
+  bool contains(NestRange &range) const {
+    auto found = ends.find(range.nests.back());
+    if (found == ends.end())
+      return false;
+    for (const End &end : found->second)
+      if (end.nests <= range.nests.size() && end.cuts == range.cuts && end.columns == range.columns) {
+        range.refusals = end.reasons;
+        return true;
+      }
+    return false;
+  }
+
+private:
+  struct End {
+    SmallVector<unsigned, 4> cuts;
+    std::optional<unsigned> columns;
+    size_t nests;
+    std::vector<std::string> reasons;
+  };
+  llvm::DenseMap<Operation *, std::vector<End>> ends; // by the last nest
+};
+} // namespace
+
 /// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most;
 /// false where there are none. `isLast`: then it says why.
 bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
@@ -539,9 +599,11 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
   };
   std::vector<NestRange> ranges;
   CoveredArrays covered;
-  std::optional<NestRange> left; // the largest one that stays apart
-  for (size_t begin = 0; begin < nests.size(); ++begin)
-    for (size_t end = begin + 2; end <= std::min(nests.size(), begin + mostNests); ++end) {
+  RefusedEnds refused;
+  std::optional<NestRange> left;                   // the largest one that stays apart
+  for (size_t end = 2; end <= nests.size(); ++end) // shorter ranges first: they say what longer ones may gain
+    for (size_t length = 2; length <= std::min(end, mostNests); ++length) {
+      const size_t begin = end - length;
       if (cuts(begin) || cuts(end))
         continue;
       double apart = 0;
@@ -562,7 +624,10 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
       if (!range || !mayGain(*range, apart, contractions))
         continue;
       findCuts(*range, /*withWindows=*/!times.blocks);
-      price(*range);
+      if (!refused.contains(*range)) {
+        price(*range);
+        refused.add(*range);
+      }
       if (range->best)
         ranges.push_back(std::move(*range));
       else if (!left || left->nests.size() < range->nests.size())
@@ -570,7 +635,10 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
     }
   if (!ranges.empty())
     reorder(originalsOf(nests));
-  llvm::stable_sort(ranges, [](const NestRange &a, const NestRange &b) { return a.gain() > b.gain(); });
+  auto placeInSegment = [&](const NestRange &range) { return std::pair(range.analysed.data(), range.nests.size()); };
+  llvm::sort(ranges, [&](const NestRange &a, const NestRange &b) {
+    return std::tuple(-a.gain(), placeInSegment(a)) < std::tuple(-b.gain(), placeInSegment(b));
+  });
   llvm::SmallPtrSet<Operation *, 16> taken;
   for (const NestRange &range : ranges) {
     if (llvm::any_of(range.nests, [&](AffineForOp nest) { return taken.contains(nest); }))
@@ -615,6 +683,13 @@ double ChainScheduler::secondsApart() const {
   for (const NestGroup &group : times.groupsOf(nests, {times.options.threads, times.cores ? near->bytes : 0, {}}))
     seconds += group.seconds;
   return seconds;
+}
+
+double ChainScheduler::mostGain() const {
+  if (times.blocks || times.cores)
+    return std::numeric_limits<double>::infinity();
+  const double bytes = double(bytesInMemory());
+  return 2 * times.pass.caches().moveSeconds(bytes, bytes);
 }
 
 int64_t ChainScheduler::bytesInMemory() const {

@@ -19,6 +19,7 @@
 #include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Schedule/NestRange.h"
 #include "core/Transforms/Schedule/NestTimes.h"
+#include "core/Transforms/Tile/TileNests.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tilewright/MachineGraph.h"
@@ -45,6 +46,9 @@ public:
   double run();
   /// The time of the kernel, whose sizes are constant, without schedules.
   double secondsApart() const;
+  /// More seconds than schedules can save: the ways out and in again of the kernel's own arrays; infinite where they
+  /// save other things, too.
+  double mostGain() const;
   /// Bytes of the kernel's own arrays that no tile keeps.
   int64_t bytesInMemory() const;
   /// Tells the log what was decided.
@@ -54,10 +58,12 @@ private:
   mlir::MLIRContext *context() const { return mlir::func::FuncOp(kernel).getContext(); }
   bool isAssumed() const { return !originals.empty(); }
   bool runSegment(llvm::ArrayRef<mlir::affine::AffineForOp> nests, bool isLast);
-  void price(NestRange &range) const;
-  double price(NestRange &range, std::vector<Tiling> tilings) const;
-  bool priceBlocks(NestRange &range, llvm::ArrayRef<Tiling> tilings) const;
-  TileForm secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
+  void price(NestRange &range);
+  double price(NestRange &range, std::vector<Tiling> tilings);
+  bool priceBlocks(NestRange &range, llvm::ArrayRef<Tiling> tilings);
+  bool losesAsShorter(const NestRange &range, const Tiling &tiling) const;
+  void addLoss(const NestRange &range, const Tiling &tiling);
+  TileForm secondsOf(const NestRange &range, Tiling &tiling, TileRefusal &refusal) const;
   double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
                          mlir::affine::AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, mlir::affine::AffineForOp innermost) const;
@@ -80,8 +86,10 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::affine::AffineForOp> originals; // of nests with assumed sizes
   llvm::DenseMap<mlir::Operation *, llvm::SmallBitVector> units; // of the chip, those that take a nest's elements
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
-  double gained = 0;  // seconds, by schedules
-  int64_t kept = 0;   // bytes, in tiles
+  /// Of tiles by their last nest, its loops that are cut and iterations: seconds more than apart, and bytes between.
+  std::map<std::tuple<mlir::Operation *, std::vector<unsigned>, int64_t>, std::pair<double, int64_t>> losses;
+  double gained = 0; // seconds, by schedules
+  int64_t kept = 0;  // bytes, in tiles
   std::vector<std::pair<mlir::Operation *, llvm::json::Object>> records;
 };
 

@@ -19,6 +19,7 @@
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/SetVector.h"
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -65,6 +66,8 @@ struct NestRange {
   std::optional<Tiling> best;
   std::vector<Tiling> considered;
   std::vector<std::string> refusals; // why other tiles have no form, or do not fit
+  static constexpr size_t allNests = std::numeric_limits<size_t>::max();
+  size_t refusedNests = 0; // so many of the last nests have none of the tiles tried, whatever is before them
 
   double gain() const { return best ? apart - best->seconds : 0; }
   /// Seconds that contractions save on what lies between the nests, in so many tiles.

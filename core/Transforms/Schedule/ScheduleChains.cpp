@@ -93,6 +93,8 @@ static void scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
   for (KernelForm &form : forms) {
     form.scheduler = std::make_unique<ChainScheduler>(form.copy ? *form.copy : kernel, chip, settings);
     form.seconds = isOnly ? 0 : form.scheduler->secondsApart();
+    if (form.copy && (form.seconds - form.scheduler->mostGain()) * (1 - leastGain) >= fastest)
+      break; // so does one of more groups
     form.seconds -= form.scheduler->run();
     form.bytes = form.scheduler->bytesInMemory();
     ++priced;

@@ -208,7 +208,8 @@ static bool isReached(AffineForOp nest, Block &tile, llvm::function_ref<bool(Val
   return walk.wasInterrupted();
 }
 
-LogicalResult tilewright::pullSlices(Block &tile, ArrayRef<AffineForOp> producers, std::string &reason) {
+LogicalResult tilewright::pullSlices(Block &tile, ArrayRef<AffineForOp> producers, std::string &reason,
+                                     size_t &refused) {
   // What only reads waits until what it reads is there. Slices stand in the order of the nests.
   SmallVector<size_t> waiting;
   std::map<size_t, Operation *> fronts{{producers.size(), frontOf(tile)}}; // the first operation of each slice
@@ -230,6 +231,7 @@ LogicalResult tilewright::pullSlices(Block &tile, ArrayRef<AffineForOp> producer
   };
   for (size_t number = producers.size(); number-- > 0;) {
     waiting.push_back(number);
+    refused = number;
     if (failed(pullReached([&](Value memref) { return isWrittenIn(tile, memref); })))
       return failure();
   }

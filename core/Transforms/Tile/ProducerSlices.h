@@ -29,9 +29,10 @@ namespace tilewright {
 /// bounded to the elements that operations of `tile` touch. Of a nest with a result of its own, which nothing in the
 /// tile touches, the loops are bounded to the elements that it reads of what the tile touches. Failure with a reason if
 /// a nest is not perfect and rectangular, a result of it is not indexed by loops with a constant distance, or the
-/// elements are no box, or more than the nest writes. The originals stay.
+/// elements are no box, or more than the nest writes. The originals stay. `refused` becomes then the number of a
+/// producer which, with those after it, is enough for the failure: whatever is before it plays no part.
 mlir::LogicalResult pullSlices(mlir::Block &tile, llvm::ArrayRef<mlir::affine::AffineForOp> producers,
-                               std::string &reason);
+                               std::string &reason, size_t &refused);
 
 } // namespace tilewright
 

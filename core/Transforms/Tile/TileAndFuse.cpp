@@ -35,9 +35,9 @@ struct TileAndFuse : tilewright::impl::TileAndFuseBase<TileAndFuse> {
         scheduled.push_back(&op);
     for (Operation *op : scheduled) {
       Location loc = op->getLoc();
-      std::string reason;
-      if (failed(tileNests(op, reason))) {
-        emitError(loc) << reason;
+      TileRefusal refusal;
+      if (failed(tileNests(op, refusal))) {
+        emitError(loc) << refusal.reason;
         return signalPassFailure();
       }
     }

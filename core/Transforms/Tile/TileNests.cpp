@@ -425,7 +425,8 @@ static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForO
   return success();
 }
 
-FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string &reason) {
+FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, TileRefusal &refusal) {
+  std::string &reason = refusal.reason;
   auto schedule = first->getAttrOfType<tile::ScheduleAttr>(tile::scheduleAttr);
   if (!schedule)
     return refuse(reason, "attribute \"" + Twine(tile::scheduleAttr) + "\" is no #tile.schedule");
@@ -483,8 +484,10 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
   parallel.setScheduleAttr(schedule);
   LogicalResult fused = success();
   auto pullInto = [&](Block &tile) {
-    if (succeeded(fused) && failed(pullSlices(tile, producers, reason))) {
+    size_t refused = 0;
+    if (succeeded(fused) && failed(pullSlices(tile, producers, reason, refused))) {
       reason = "the schedule computes a nest in tiles of another one, but " + reason;
+      refusal.ofLast = schedule.getParts() > 1 ? 0 : ops.size() - refused;
       fused = failure();
     }
   };

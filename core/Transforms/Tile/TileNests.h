@@ -19,9 +19,15 @@
 
 namespace tilewright {
 
-/// Does what the `tile.schedule` of `first` says of it and of the operations after it, which disappear. Failure with a
-/// reason where they cannot be tiled so; the operations stay then, but for the attribute and the last of them.
-mlir::FailureOr<tile::ParallelOp> tileNests(mlir::Operation *first, std::string &reason);
+/// Why operations cannot be tiled.
+struct TileRefusal {
+  std::string reason;
+  size_t ofLast = 0; // so many of the last operations are refused for it whatever is before them; 0: not known
+};
+
+/// Does what the `tile.schedule` of `first` says of it and of the operations after it, which disappear. Failure where
+/// they cannot be tiled so; the operations stay then, but for the attribute and the last of them.
+mlir::FailureOr<tile::ParallelOp> tileNests(mlir::Operation *first, TileRefusal &refusal);
 
 } // namespace tilewright
 

@@ -20,7 +20,7 @@ import torch
 from torch.export import Dim
 
 import tilewright.torch
-from networks import resnet50
+from full_networks import resnet50
 
 PYTHON = r"""
 import re, sys, time

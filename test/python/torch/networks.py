@@ -1,5 +1,5 @@
 """Networks in plain torch.nn with random weights, at sizes that a test takes seconds for. `NETWORKS` maps a name to a function that gives a
-model and its arguments for a batch."""
+model and its arguments for a batch. At full size they are in `full_networks.py`."""
 
 import math
 
@@ -26,17 +26,6 @@ class Residual(nn.Module):
         return F.relu(self.c(y) + self.shortcut(x))
 
 
-def resnet50():
-    """At full size."""
-    layers, inputs = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
-    for width, blocks, stride in (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2):
-        for i in range(blocks):
-            layers.append(Residual(inputs, width, stride if i == 0 else 1))
-            inputs = 4 * width
-    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
-    return model, lambda n: [torch.randn(n, 3, 224, 224)]
-
-
 def resnet():
     model = nn.Sequential(
         nn.Conv2d(3, 16, 7, 2, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
@@ -57,12 +46,12 @@ class SqueezeExcite(nn.Module):
 class Inverted(nn.Module):
     """The block of MobileNetV3: expand, depthwise, squeeze and excite, project."""
 
-    def __init__(self, inputs, wide, outputs, kernel, stride):
+    def __init__(self, inputs, wide, outputs, kernel, stride, excite=True, activation=nn.Hardswish):
         super().__init__()
+        expand = [nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide), activation()] if wide != inputs else []
         self.layers = nn.Sequential(
-            nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.Hardswish(),
-            nn.Conv2d(wide, wide, kernel, stride, kernel // 2, groups=wide, bias=False), nn.BatchNorm2d(wide), SqueezeExcite(wide), nn.Hardswish(),
-            nn.Conv2d(wide, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
+            *expand, nn.Conv2d(wide, wide, kernel, stride, kernel // 2, groups=wide, bias=False), nn.BatchNorm2d(wide),
+            *([SqueezeExcite(wide)] if excite else []), activation(), nn.Conv2d(wide, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
         self.same = stride == 1 and inputs == outputs
 
     def forward(self, x):
@@ -151,11 +140,6 @@ def vit():
     return VisionTransformer(), lambda n: [torch.randn(n, 3, 32, 32)]
 
 
-def vit_base():
-    """At full size."""
-    return VisionTransformer(768, 16, 224, 12, 12, 1000), lambda n: [torch.randn(n, 3, 224, 224)]
-
-
 class Bert(nn.Module):
     def __init__(self, words=100, width=32, heads=4, layers=2, places=64):
         super().__init__()
@@ -181,13 +165,6 @@ def bert():
     return Bert(), arguments
 
 
-def bert_base():
-    """At full size."""
-    def arguments(n):
-        return [torch.randint(1, 30522, (n, 128)), torch.randint(0, 2, (n, 128)), torch.ones(n, 128, dtype=torch.int64)]
-    return Bert(30522, 768, 12, 12, 512), arguments
-
-
 class Gpt(nn.Module):
     def __init__(self, words=100, width=32, heads=4, layers=2, places=64):
         super().__init__()
@@ -206,23 +183,18 @@ def gpt2():
     return Gpt(), lambda n: [torch.randint(0, 100, (n, 16))]
 
 
-def gpt2_small():
-    """At full size: 12 layers."""
-    return Gpt(50257, 768, 12, 12, 1024), lambda n: [torch.randint(0, 50257, (n, 64))]
-
-
 class Llama(nn.Module):
     """RMS norm, rotary embedding, grouped queries, SwiGLU."""
 
     class Layer(nn.Module):
-        def __init__(self, width, heads, groups):
+        def __init__(self, width, heads, groups, wide):
             super().__init__()
             self.heads, self.groups, self.size = heads, groups, width // heads
             self.norm1, self.norm2 = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
             self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
             self.k, self.v = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
-            self.gate, self.up = (nn.Linear(width, 2 * width, bias=False) for _ in range(2))
-            self.down = nn.Linear(2 * width, width, bias=False)
+            self.gate, self.up = (nn.Linear(width, wide, bias=False) for _ in range(2))
+            self.down = nn.Linear(wide, width, bias=False)
 
         def rotated(self, x, cos, sin):
             first, second = x.chunk(2, -1)
@@ -239,14 +211,14 @@ class Llama(nn.Module):
             y = self.norm2(x)
             return x + self.down(F.silu(self.gate(y)) * self.up(y))
 
-    def __init__(self, words=100, width=32):
+    def __init__(self, words=100, width=32, heads=4, groups=2, wide=64, layers=2):
         super().__init__()
-        self.words = nn.Embedding(words, width)
-        self.layers = nn.ModuleList([self.Layer(width, 4, 2) for _ in range(2)])
+        self.words, self.size = nn.Embedding(words, width), width // heads
+        self.layers = nn.ModuleList([self.Layer(width, heads, groups, wide) for _ in range(layers)])
         self.norm, self.head = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, words, bias=False)
 
     def forward(self, ids):
-        x, size = self.words(ids), 8
+        x, size = self.words(ids), self.size
         angles = torch.arange(ids.shape[1])[:, None] / 10000 ** (torch.arange(0, size, 2) / size)
         angles = torch.cat([angles, angles], -1)
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -304,11 +276,11 @@ class T5(nn.Module):
             return self.out((scores.float().softmax(-1).type_as(scores) @ v).transpose(1, 2).reshape(x.shape))
 
     class Layer(nn.Module):
-        def __init__(self, width, heads, cross):
+        def __init__(self, width, heads, cross, wide):
             super().__init__()
             self.norms = nn.ModuleList([nn.RMSNorm(width, eps=1e-6) for _ in range(3)])
             self.own, self.cross = T5.Heads(width, heads), T5.Heads(width, heads) if cross else None
-            self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width, bias=False)
+            self.up, self.down = nn.Linear(width, wide, bias=False), nn.Linear(wide, width, bias=False)
 
         def forward(self, x, bias, source=None):
             y = self.norms[0](x)
@@ -317,12 +289,12 @@ class T5(nn.Module):
                 x = x + self.cross(self.norms[1](x), source, None)
             return x + self.down(F.relu(self.up(self.norms[2](x))))
 
-    def __init__(self, words=100, width=32, heads=4, layers=2, buckets=8):
+    def __init__(self, words=100, width=32, heads=4, layers=2, buckets=8, wide=64, farthest=32):
         super().__init__()
-        self.words, self.buckets = nn.Embedding(words, width), buckets
+        self.words, self.buckets, self.farthest = nn.Embedding(words, width), buckets, farthest
         self.near, self.past = nn.Embedding(buckets, heads), nn.Embedding(buckets, heads)
-        self.encoder = nn.ModuleList([self.Layer(width, heads, False) for _ in range(layers)])
-        self.decoder = nn.ModuleList([self.Layer(width, heads, True) for _ in range(layers)])
+        self.encoder = nn.ModuleList([self.Layer(width, heads, False, wide) for _ in range(layers)])
+        self.decoder = nn.ModuleList([self.Layer(width, heads, True, wide) for _ in range(layers)])
 
     def bias(self, length, table, both):
         places = torch.arange(length)
@@ -331,7 +303,7 @@ class T5(nn.Module):
         first = (distance > 0).to(torch.int64) * half if both else torch.zeros_like(distance)
         distance = distance.abs() if both else -distance.clamp(max=0)
         exact = half // 2
-        far = exact + ((distance.clamp(min=1).float() / exact).log() / math.log(32 / exact) * (half - exact)).to(torch.int64)
+        far = exact + ((distance.clamp(min=1).float() / exact).log() / math.log(self.farthest / exact) * (half - exact)).to(torch.int64)
         bucket = first + torch.where(distance < exact, distance, far.clamp(max=half - 1))
         return table(bucket).permute(2, 0, 1)[None]
 
@@ -355,9 +327,9 @@ def t5():
 class Recurrent(nn.Module):
     """Whole recurrent layers (`torch._dynamo.config.allow_rnn`) and a head on all positions."""
 
-    def __init__(self, kind, **options):
+    def __init__(self, kind, inputs=8, width=16, **options):
         super().__init__()
-        self.layers, self.head = kind(8, 16, batch_first=True, **options), nn.Linear(16 * (1 + options.get("bidirectional", False)), 4)
+        self.layers, self.head = kind(inputs, width, batch_first=True, **options), nn.Linear(width * (1 + options.get("bidirectional", False)), 4)
 
     def forward(self, x):
         return self.head(self.layers(x)[0])
@@ -390,14 +362,15 @@ def lstm_cell():
 
 
 class UNet(nn.Module):
-    def __init__(self):
+    def __init__(self, width=8, classes=2):
         super().__init__()
+        w = width
 
         def double(i, o):
             return nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.GroupNorm(4, o), nn.SiLU(), nn.Conv2d(o, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU())
-        self.down1, self.down2, self.middle = double(3, 8), double(8, 16), double(16, 32)
-        self.up2, self.up1 = nn.ConvTranspose2d(32, 16, 2, 2), nn.ConvTranspose2d(16, 8, 3, 2, 1, output_padding=1)
-        self.right2, self.right1, self.head = double(32, 16), double(16, 8), nn.Conv2d(8, 2, 1)
+        self.down1, self.down2, self.middle = double(3, w), double(w, 2 * w), double(2 * w, 4 * w)
+        self.up2, self.up1 = nn.ConvTranspose2d(4 * w, 2 * w, 2, 2), nn.ConvTranspose2d(2 * w, w, 3, 2, 1, output_padding=1)
+        self.right2, self.right1, self.head = double(4 * w, 2 * w), double(2 * w, w), nn.Conv2d(w, classes, 1)
 
     def forward(self, x):
         a = self.down1(x)
@@ -413,11 +386,11 @@ def unet():
 
 
 class Mixer(nn.Module):
-    def __init__(self, tokens=16, width=32):
+    def __init__(self, tokens=16, width=32, between_tokens=64, between_channels=64):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.over_tokens = nn.Sequential(nn.Linear(tokens, 64), nn.GELU(), nn.Linear(64, tokens))
-        self.over_channels = nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.Linear(64, width))
+        self.over_tokens = nn.Sequential(nn.Linear(tokens, between_tokens), nn.GELU(), nn.Linear(between_tokens, tokens))
+        self.over_channels = nn.Sequential(nn.Linear(width, between_channels), nn.GELU(), nn.Linear(between_channels, width))
 
     def forward(self, x):
         x = x + self.over_tokens(self.norm1(x).transpose(1, 2)).transpose(1, 2)
@@ -429,17 +402,17 @@ def mixer():
 
 
 class Dlrm(nn.Module):
-    def __init__(self):
+    def __init__(self, rows=50, tables=3, width=16, wide=32):
         super().__init__()
-        self.bottom = nn.Sequential(nn.Linear(13, 32), nn.ReLU(), nn.Linear(32, 16), nn.ReLU())
-        self.tables = nn.ModuleList([nn.Embedding(50, 16) for _ in range(3)])
-        self.top = nn.Sequential(nn.Linear(16 + 6, 32), nn.ReLU(), nn.Linear(32, 1), nn.Sigmoid())
+        self.bottom = nn.Sequential(nn.Linear(13, wide), nn.ReLU(), nn.Linear(wide, width), nn.ReLU())
+        self.tables = nn.ModuleList([nn.Embedding(rows, width) for _ in range(tables)])
+        self.top = nn.Sequential(nn.Linear(width + tables * (tables + 1) // 2, wide), nn.ReLU(), nn.Linear(wide, 1), nn.Sigmoid())
 
     def forward(self, dense, sparse):
         x = self.bottom(dense)
         vectors = torch.stack([x] + [table(sparse[:, i]) for i, table in enumerate(self.tables)], 1)
         dots = torch.bmm(vectors, vectors.transpose(1, 2))
-        i, j = torch.tril_indices(4, 4, -1)
+        i, j = torch.tril_indices(len(self.tables) + 1, len(self.tables) + 1, -1)
         return self.top(torch.cat([x, dots[:, i, j]], 1))
 
 
@@ -448,12 +421,12 @@ def dlrm():
 
 
 class WaveNet(nn.Module):
-    def __init__(self, width=8):
+    def __init__(self, width=8, layers=3):
         super().__init__()
         self.first = nn.Conv1d(1, width, 1)
-        self.filters = nn.ModuleList([nn.Conv1d(width, width, 2, dilation=2**i) for i in range(3)])
-        self.gates = nn.ModuleList([nn.Conv1d(width, width, 2, dilation=2**i) for i in range(3)])
-        self.skips = nn.ModuleList([nn.Conv1d(width, width, 1) for _ in range(3)])
+        self.filters = nn.ModuleList([nn.Conv1d(width, width, 2, dilation=2**i) for i in range(layers)])
+        self.gates = nn.ModuleList([nn.Conv1d(width, width, 2, dilation=2**i) for i in range(layers)])
+        self.skips = nn.ModuleList([nn.Conv1d(width, width, 1) for _ in range(layers)])
 
     def forward(self, x):
         x, total = self.first(x), 0
@@ -485,12 +458,15 @@ def convnext():
 
 
 class Dense(nn.Module):
-    def __init__(self, inputs, growth=8):
+    """A layer of DenseNet; `between`: channels of a 1 x 1 convolution in front, or 0 for none."""
+
+    def __init__(self, inputs, growth=8, between=0):
         super().__init__()
-        self.norm, self.conv = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, growth, 3, padding=1, bias=False)
+        self.norm, self.conv = nn.BatchNorm2d(inputs), nn.Conv2d(between or inputs, growth, 3, padding=1, bias=False)
+        self.narrow = nn.Sequential(nn.Conv2d(inputs, between, 1, bias=False), nn.BatchNorm2d(between), nn.ReLU()) if between else nn.Identity()
 
     def forward(self, x):
-        return torch.cat([x, self.conv(F.relu(self.norm(x)))], 1)
+        return torch.cat([x, self.conv(self.narrow(F.relu(self.norm(x))))], 1)
 
 
 def densenet():
@@ -500,12 +476,13 @@ def densenet():
 
 
 class Autoencoder(nn.Module):
-    def __init__(self):
+    def __init__(self, size=16, channels=1, width=8, latent=8):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ELU(), nn.Conv2d(8, 16, 3, 2, 1), nn.ELU(), nn.Flatten())
-        self.mean, self.logs = nn.Linear(256, 8), nn.Linear(256, 8)
-        self.decoder = nn.Sequential(nn.Linear(8, 256), nn.Unflatten(1, (16, 4, 4)), nn.ConvTranspose2d(16, 8, 4, 2, 1), nn.LeakyReLU(),
-                                     nn.ConvTranspose2d(8, 1, 4, 2, 1), nn.Sigmoid())
+        small, inner = size // 4, 2 * width * (size // 4) ** 2
+        self.encoder = nn.Sequential(nn.Conv2d(channels, width, 3, 2, 1), nn.ELU(), nn.Conv2d(width, 2 * width, 3, 2, 1), nn.ELU(), nn.Flatten())
+        self.mean, self.logs = nn.Linear(inner, latent), nn.Linear(inner, latent)
+        self.decoder = nn.Sequential(nn.Linear(latent, inner), nn.Unflatten(1, (2 * width, small, small)),
+                                     nn.ConvTranspose2d(2 * width, width, 4, 2, 1), nn.LeakyReLU(), nn.ConvTranspose2d(width, channels, 4, 2, 1), nn.Sigmoid())
 
     def forward(self, x, noise):
         y = self.encoder(x)
@@ -545,11 +522,11 @@ def swin():
 class Diffusion(nn.Module):
     """A step of a diffusion UNet: time embedding, residual blocks, self-attention over positions."""
 
-    def __init__(self, width=16):
+    def __init__(self, width=16, heads=2):
         super().__init__()
         self.time = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, width))
         self.first, self.norm1, self.conv1 = nn.Conv2d(3, width, 3, padding=1), nn.GroupNorm(4, width), nn.Conv2d(width, width, 3, padding=1)
-        self.norm2, self.attention, self.last = nn.GroupNorm(4, width), Attention(width, 2), nn.Conv2d(width, 3, 3, padding=1)
+        self.norm2, self.attention, self.last = nn.GroupNorm(4, width), Attention(width, heads), nn.Conv2d(width, 3, 3, padding=1)
         self.width = width
 
     def forward(self, x, step):
@@ -570,6 +547,3 @@ def diffusion():
 NETWORKS = {f.__name__: f for f in (
     resnet, mobilenet, efficientnet, densenet, unet, vit, swin, convnext, bert, gpt2, llama, decode, t5, lstm, gru, lstm_cell, mixer, dlrm,
     wavenet, autoencoder, diffusion)}
-
-#: The same at full size: minutes rather than seconds.
-LARGE = {f.__name__: f for f in (resnet50, vit_base, bert_base, gpt2_small)}

@@ -17,7 +17,8 @@ from torch.export import Dim
 
 import tilewright
 import tilewright.torch
-from networks import LARGE, NETWORKS
+from full_networks import LARGE
+from networks import NETWORKS
 from settings import FULL, SOURCE
 from test_networks import as_list, doubled, verify
 

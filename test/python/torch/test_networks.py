@@ -11,7 +11,8 @@ from torch import nn
 
 import tilewright.torch  # noqa: F401 (registers the back end)
 from settings import FULL, SOURCE
-from networks import LARGE, NETWORKS
+from full_networks import LARGE
+from networks import NETWORKS
 
 
 def as_list(result):
