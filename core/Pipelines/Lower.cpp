@@ -68,6 +68,7 @@ static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
     pm.addPass(createLowerTileToVector());
   }
   pm.addPass(createLowerParallel());
+  pm.addPass(createCSEPass()); // each access computes its address anew
   if (!options.libm)
     pm.addPass(createExpandMath());
   pm.addPass(createEnterStates());
@@ -77,6 +78,7 @@ static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
   LowerToLLVMOptions toLLVM;
   toLLVM.fuseBfloatsInSingle = true;
   pm.addPass(createLowerToLLVM(toLLVM));
+  pm.addPass(createCSEPass());
   pm.addPass(createEmitUnits());
 }
 
