@@ -65,6 +65,21 @@ int64_t tripsOf(const Contraction &c, unsigned dim) {
   return c.nest.tripCounts[dim].value_or(ofColumns ? assumedColumns : assumedTrips);
 }
 
+SumChains sumChainsOf(const Contraction &c, const ContractionPlan &plan, bool mayReassociate) {
+  if (!mayReassociate || !isa<FloatType>(c.accumulator) || plan.unit->c.opaque)
+    return {};
+  SmallVector<int64_t> trips;
+  int64_t additions = plan.kUnroll;
+  for (unsigned dim : c.k)
+    if (dim != plan.kDim && plan.tapsInside)
+      additions *= tripsOf(c, dim);
+    else if (dim != plan.kDim)
+      trips.push_back(tripsOf(c, dim));
+  const int64_t k = plan.kBlock ? plan.kBlock : tripsOf(c, plan.kDim);
+  trips.push_back(k / (plan.unit->k * plan.kUnroll));
+  return SumChains::of(trips, additions);
+}
+
 int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsigned> outer) {
   int64_t trips = dim ? tripsOf(c, *dim) : 1;
   for (unsigned each : outer)

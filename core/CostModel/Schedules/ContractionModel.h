@@ -22,6 +22,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONMODEL_H
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/Schedules/SumChains.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
 
@@ -69,6 +70,10 @@ struct ContractionPlan {
 
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
 int64_t tripsOf(const Contraction &c, unsigned dim);
+
+/// Where the sums of a register tile begin anew: the loops of `c.k` but the plan's own, in this order, where they are
+/// around it, and last that over unrolled groups of it. `mayReassociate`: of the program; else each is one chain.
+SumChains sumChainsOf(const Contraction &c, const ContractionPlan &plan, bool mayReassociate);
 
 /// Positions of loop `dim` with all of `outer` around it; 1 without a loop.
 int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, llvm::ArrayRef<unsigned> outer);

@@ -227,9 +227,11 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
   double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
   double steps = p.isBlock() ? std::ceil(x.kInBlock / unit.k) : x.kInBlock / unit.k;
+  const double chains = double(sumChainsOf(c, p, options.mayReassociate).count - 1);
   auto tile = [&](double tileRows, double tileVectors, double issueOfVectors) {
     return steps * step(tileRows, tileVectors, issueOfVectors) + unit.latency + 12 +
-           tileRows * tileVectors * storesC * (1 / machine.storesPerClock + added / machine.loadsPerClock);
+           tileRows * tileVectors * storesC *
+               ((1 + chains) / machine.storesPerClock + (added + chains) / machine.loadsPerClock);
   };
   double lastVectors = x.vectors - (x.panels - 1) * p.vectors, partial = std::fmod(x.lanes, unit.n);
   double lastIssue = lastVectors * unit.issue;

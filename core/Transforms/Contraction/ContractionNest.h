@@ -51,6 +51,9 @@ public:
   void emit();
 
 private:
+  /// The sums of a chain that `body` adds to zeros, added to `sums`.
+  llvm::SmallVector<mlir::Value> chain(mlir::ValueRange sums,
+                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
   mlir::OpBuilder &builder() { return space.builder; }
 

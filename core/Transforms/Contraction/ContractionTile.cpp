@@ -198,10 +198,22 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
 SmallVector<Value> ContractionNest::reduce(unsigned which, ValueRange accumulators, const KBlock &k) {
   if (which == otherK.size() || p.tapsInside)
     return reduceMain(accumulators, k);
+  const bool isAnew = sumChainsOf(c, p, task.mayReassociate).loop == which;
   return space.reduce(constant(0), space.extent(otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
     space.at[otherK[which]] = iv;
-    return reduce(which + 1, args, k);
+    auto inside = [&](ValueRange sums) { return reduce(which + 1, sums, k); };
+    return isAnew ? chain(args, inside) : inside(args);
   });
+}
+
+SmallVector<Value> ContractionNest::chain(ValueRange sums, function_ref<SmallVector<Value>(ValueRange)> body) {
+  SmallVector<Value> zeros;
+  for (Value sum : sums)
+    zeros.push_back(tile::ZeroOp::create(builder(), space.loc, sum.getType()));
+  SmallVector<Value> parts = body(zeros);
+  for (auto [part, sum] : llvm::zip(parts, sums))
+    part = addBefore(part, sum);
+  return parts;
 }
 
 /// One group of k, in all positions of the other reduction dimensions. As many as the registers leave room for are
@@ -225,14 +237,32 @@ SmallVector<Value> ContractionNest::reduceInside(unsigned which, ValueRange accu
 
 SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KBlock &k) {
   AffineExpr groups = k.length.floorDiv(unit.k), main = groups.floorDiv(p.kUnroll);
-  SmallVector<Value> values = space.reduce(constant(0), main, accumulators, [&](AffineExpr iv, ValueRange args) {
+  auto iteration = [&](AffineExpr iv, ValueRange args) {
     SmallVector<Value> values(args);
     for (int64_t u = 0; u < p.kUnroll; ++u)
       values = reduceInside(0, values, iv * p.kUnroll + u, k);
     if (auto iterations = dyn_cast<AffineConstantExpr>(main); iterations && tileIndex)
       prefetchNextPanel(iv, iterations.getValue(), k);
     return values;
-  });
+  };
+  SmallVector<Value> values(accumulators);
+  const SumChains chains = sumChainsOf(c, p, task.mayReassociate);
+  if (chains.loop == (p.tapsInside ? 0 : otherK.size())) {
+    AffineExpr whole = main.floorDiv(chains.iterations), begun = whole * chains.iterations;
+    auto ofChain = [&](AffineExpr first, AffineExpr end, ValueRange sums) {
+      return chain(sums, [&](ValueRange zeros) {
+        return space.reduce(constant(0), end, zeros,
+                            [&](AffineExpr at, ValueRange args) { return iteration(first + at, args); });
+      });
+    };
+    values = space.reduce(constant(0), whole, values, [&](AffineExpr number, ValueRange sums) {
+      return ofChain(number * chains.iterations, constant(chains.iterations), sums);
+    });
+    if (main != begun)
+      values = ofChain(begun, main - begun, values);
+  } else {
+    values = space.reduce(constant(0), main, values, iteration);
+  }
   // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
   AffineExpr groupsUp = k.length.ceilDiv(unit.k), rest = groupsUp - main * p.kUnroll;
   return space.reduce(constant(0), rest, values,
