@@ -17,7 +17,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
-#include <map>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -251,48 +250,6 @@ std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *read
       return refuse("the array inside it goes beyond its end");
     if (result.sizes[d] != type.getDimSize(d))
       result.dimensions.push_back(d);
-  }
-  return result;
-}
-
-std::optional<InsidePoints> tilewright::pointsInside(const ContractionOperand &operand,
-                                                     ArrayRef<std::optional<int64_t>> tripCounts) {
-  constexpr size_t mostIndices = 1 << 20; // of one dimension of the array
-  InsidePoints result;
-  llvm::SmallBitVector used(tripCounts.size());
-  const Access &access = operand.access;
-  auto type = cast<MemRefType>(access.memref.getType());
-  for (unsigned d : operand.bounded) {
-    AffineExpr index = access.map.getResult(d);
-    if (type.isDynamicDim(d))
-      return std::nullopt;
-    SmallVector<AffineExpr> zeros(tripCounts.size(), getAffineConstantExpr(0, index.getContext()));
-    auto start =
-        dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, access.map.getNumSymbols()));
-    if (!start)
-      return std::nullopt;
-    std::map<int64_t, int64_t> points{{start.getValue(), 1}}; // how often each index occurs
-    for (unsigned dim = 0; dim < tripCounts.size(); ++dim) {
-      std::optional<int64_t> step = linearCoefficient(index, dim), trips = tripCounts[dim];
-      if (!step || (*step != 0 && (!trips || used.test(dim) || points.size() * *trips > mostIndices)))
-        return std::nullopt;
-      if (*step == 0)
-        continue;
-      used.set(dim);
-      std::map<int64_t, int64_t> next;
-      for (auto [place, count] : points)
-        for (int64_t i = 0; i < *trips; ++i)
-          next[place + i * *step] += count;
-      points = std::move(next);
-    }
-    int64_t inside = 0, all = 0;
-    for (auto [place, count] : points) {
-      all += count;
-      if (place >= 0 && place < type.getDimSize(d))
-        inside += count;
-    }
-    result.inside *= inside;
-    result.all *= all;
   }
   return result;
 }

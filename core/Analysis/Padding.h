@@ -56,15 +56,6 @@ enum class Around { Zero, Constant };
 std::optional<PaddedArray> findPadding(mlir::Value buffer, mlir::Operation *reader, std::string *reason = nullptr,
                                        bool mayCompute = false, Around around = Around::Zero);
 
-/// Of all points of the loops that move bounded dimensions of `operand`, those at which no index is outside; nullopt
-/// where a trip count is not known, or an index is not linear, or a loop moves two bounded dimensions. `tripCounts`: of
-/// the nest.
-struct InsidePoints {
-  int64_t inside = 1, all = 1;
-};
-std::optional<InsidePoints> pointsInside(const ContractionOperand &operand,
-                                         llvm::ArrayRef<std::optional<int64_t>> tripCounts);
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_PADDING_H

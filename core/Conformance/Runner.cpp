@@ -163,8 +163,6 @@ std::string countsOf(const EmulatedProgram &program) {
     kernel.erase("sites");
     kernel["barriers"] = program.barriers(counters.kernel);
     kernel["predicted"] = program.predicted(counters.kernel);
-    if (const llvm::json::Object *planned = program.planned(counters.kernel))
-      kernel["planned"] = llvm::json::Object(*planned);
     kernels.push_back(std::move(kernel));
   }
   return llvm::formatv("{0}", llvm::json::Value(std::move(kernels))).str();

@@ -13,7 +13,7 @@
 
 #include "core/Explore/Estimate.h"
 #include "core/Analysis/LoopRuns.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
+#include "core/Transforms/Host/StaticCounts.h"
 #include "tilewright/Cores.h"
 #include "tilewright/Explain.h"
 #include "tilewright/MachineGraph.h"
@@ -72,15 +72,21 @@ llvm::StringMap<double> explore::callsOf(ModuleOp module) {
 
 static std::string keyOf(StringRef kernel, StringRef location) { return (kernel + "\n" + location).str(); }
 
-/// The predicted counts of launches, by kernel and location.
-static llvm::StringMap<json::Object> predictionsIn(ModuleOp module) {
+/// The counts of launches of plans, by location; those of several different launches there are left out.
+static llvm::StringMap<json::Object> countsIn(ModuleOp program, const TargetDescription &chip) {
   llvm::StringMap<json::Object> result;
-  module.walk([&](Operation *op) {
-    auto counts = op->getAttrOfType<DictionaryAttr>(predictedAttr);
-    auto function = op->getParentOfType<func::FuncOp>();
-    if (counts && function)
-      result[keyOf(function.getName(), DecisionLog::textOf(op->getLoc()))] = predictionToJson(counts);
-  });
+  if (!chip.graph().startsLaunches())
+    return result;
+  llvm::StringSet<> several;
+  for (const auto &[kernel, counts] : staticCounts(program, chip)) {
+    if (!counts.seconds || !counts.unknown.empty())
+      continue;
+    std::string location = DecisionLog::textOf(program.lookupSymbol(kernel)->getLoc());
+    if (!result.try_emplace(location, toJson(counts, chip)).second)
+      several.insert(location);
+  }
+  for (const auto &location : several)
+    result.erase(location.getKey());
   return result;
 }
 
@@ -200,10 +206,10 @@ private:
 
 //===-- Estimates ---------------------------------------------------------===//
 
-Estimate explore::estimate(const json::Array &decisions, ModuleOp planned, const llvm::StringMap<double> &calls,
+Estimate explore::estimate(const json::Array &decisions, ModuleOp program, const llvm::StringMap<double> &calls,
                            const TargetDescription &chip) {
   const Parts parts(chip);
-  const llvm::StringMap<json::Object> predictions = predictionsIn(planned);
+  const llvm::StringMap<json::Object> launches = countsIn(program, chip);
   // A chain that becomes one program of tiles has its time there.
   llvm::StringSet<> tilePrograms;
   for (const json::Value &each : decisions)
@@ -220,8 +226,8 @@ Estimate explore::estimate(const json::Array &decisions, ModuleOp planned, const
     std::string key = keyOf(kernel, record->getString("location").value_or(""));
     if (record->getString("decision") == "schedule-chain" && tilePrograms.contains(key))
       continue;
-    auto predicted = predictions.find(key);
-    Piece piece = parts.read(*record, predicted == predictions.end() ? nullptr : &predicted->second);
+    auto counts = launches.find(record->getString("location").value_or(""));
+    Piece piece = parts.read(*record, counts == launches.end() ? nullptr : &counts->second);
     auto called = calls.find(kernel);
     if (!record->getNumber("runs"))
       result.unknown.push_back(piece.location);

@@ -9,7 +9,8 @@
 /// Adds up what the cost models said while stage 3 planned a program:
 ///
 ///   program  -- stages 1 and 2, once -->  kernels, and how often each is called
-///            -- stage 3, per chip    -->  decisions with seconds, clocks and traffic, and predicted counts of launches
+///            -- stage 3, per chip    -->  decisions with seconds, clocks and traffic
+///            -- stage 4              -->  launches, whose bytes and issues are counted
 ///            -- this                 -->  seconds, busy seconds of each part of the chip, bytes by edge
 ///
 /// A part that is busy for most of a kernel's time binds it; where none is, latency does: launches, waits, dependent
@@ -60,8 +61,9 @@ struct Estimate {
 /// The part that binds longest, of the seconds in which each does.
 std::string bindsMost(const std::map<std::string, double> &binds);
 
-/// From the decisions of stage 3 and the module that it left. `calls` are those after stage 2.
-Estimate estimate(const llvm::json::Array &decisions, mlir::ModuleOp planned, const llvm::StringMap<double> &calls,
+/// From the decisions of stage 3 and the program after stage 4, whose launches are counted, or after stage 3, where an
+/// array counts once. `calls` are those after stage 2.
+Estimate estimate(const llvm::json::Array &decisions, mlir::ModuleOp program, const llvm::StringMap<double> &calls,
                   const TargetDescription &chip);
 
 } // namespace tilewright::explore

@@ -15,6 +15,7 @@
 #include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/Pipelines/Guard.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
@@ -99,7 +100,7 @@ public:
     KnownPlans plans;
     OwningOpRef<ModuleOp> module(program.module->clone());
     bool finished = finishes([&] {
-      works = succeeded(runStages(*module, first, 3, own));
+      works = succeeded(runStages(*module, first, (*chip)->graph().startsLaunches() ? 4 : 3, own));
       if (works)
         result = estimate(log.take(), *module, calls, **chip);
     });

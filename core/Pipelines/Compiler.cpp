@@ -23,6 +23,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/FusionGroups.h"
 #include "tilewright/Cores.h"
+#include "tilewright/Explain.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
@@ -234,6 +235,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   bool scalar = module->hasAttr(scalarCodeAttr);
   if (graph.startsLaunches() && graph.threadMemory()) // all cores work on one program
     module->setAttr(threadsAttr, builder.getI64IntegerAttr(graph.parallelLevel()->count));
+  llvm::StringMap<llvm::json::Array> statements; // of each kernel
   for (unsigned stage = first; stage <= last; ++stage) {
     Stopwatch stopwatch(stageName(stage));
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
@@ -275,8 +277,10 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)) ||
         (stage == last && failed(verify(module))))
       return failure();
-    if (stage == 3)
-      explainFusionGroups(module);
+    if (stage == 2 && DecisionLog::of(context))
+      statements = statementsOf(module);
+    if (stage == 3 && DecisionLog::of(context))
+      explainFusionGroups(module, statements);
     if (!options.dumpDirectory.empty()) {
       std::string text;
       llvm::raw_string_ostream os(text);

@@ -11,14 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/EmulatedProgram.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Machine/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
 
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -33,45 +29,22 @@ CountingEmulator::CountingEmulator(std::shared_ptr<EmulatedKernels> kernels)
 CountingEmulator::~CountingEmulator() = default;
 
 llvm::Error CountingEmulator::countFrom(mlir::ModuleOp given) {
-  tiles = given.clone();
-  for (auto function : llvm::make_early_inc_range(tiles->getOps<mlir::func::FuncOp>()))
-    if (!launchShapeOf(function))
-      function.erase();
-  mlir::PassManager passes(tiles->getContext());
-  passes.addPass(mlir::createLowerAffinePass());
-  return mlir::succeeded(passes.run(*tiles)) ? llvm::Error::success()
-                                             : llvm::createStringError("the tile program cannot be counted");
-}
-
-/// What a kernel takes for each argument of its tile program: a number, or a pointer and the array's dynamic sizes.
-static llvm::SmallVector<llvm::SmallVector<int64_t>> numbersOf(mlir::func::FuncOp function, const Launch &launch) {
-  llvm::SmallVector<llvm::SmallVector<int64_t>> numbers;
-  size_t next = 0;
-  auto number = [&] {
-    int64_t value = 0;
-    if (next < launch.arguments.size() && launch.arguments[next].size() == sizeof(value))
-      std::memcpy(&value, launch.arguments[next].data(), sizeof(value));
-    ++next;
-    return value;
-  };
-  for (mlir::BlockArgument argument : function.getArguments()) {
-    auto type = mlir::dyn_cast<mlir::MemRefType>(argument.getType());
-    auto &list = numbers.emplace_back();
-    if (!type) {
-      list.push_back(number());
-      continue;
-    }
-    ++next;
-    for (int64_t i = 0, count = type.getNumDynamicDims(); i < count; ++i)
-      list.push_back(number());
-  }
-  return numbers;
+  tiles = launchesOf(given);
+  return tiles ? llvm::Error::success() : llvm::createStringError("the tile program cannot be counted");
 }
 
 bool CountingEmulator::launch(const Launch &launch, std::string &error) {
-  if (tiles)
-    if (auto function = tiles->lookupSymbol<mlir::func::FuncOp>(launch.kernel))
-      counts[launch.kernel].add(countLaunch(function, chip, launch.grid, numbersOf(function, launch), walkBudget));
+  if (auto function = tiles ? tiles->lookupSymbol<mlir::func::FuncOp>(launch.kernel) : nullptr) {
+    auto numbers = launchNumbers(function, [&](size_t argument) {
+      int64_t value = 0;
+      if (argument < launch.arguments.size() && launch.arguments[argument].size() == sizeof(value))
+        std::memcpy(&value, launch.arguments[argument].data(), sizeof(value));
+      return value;
+    });
+    LaunchCounts own = countLaunch(function, chip, launch.grid, numbers, walkBudget);
+    if (auto [known, isNew] = counts.try_emplace(launch.kernel, own); !isNew)
+      known->second.add(own);
+  }
   return Emulator::launch(launch, error);
 }
 
@@ -104,9 +77,6 @@ llvm::Expected<std::unique_ptr<EmulatedProgram>> EmulatedProgram::compile(mlir::
   if (tiles)
     if (llvm::Error error = result->device.countFrom(tiles))
       return error;
-  for (mlir::Operation &op : *module.getBody())
-    if (auto predicted = op.getAttrOfType<mlir::DictionaryAttr>(predictedAttr))
-      result->plans[mlir::cast<mlir::SymbolOpInterface>(op).getName()] = predictionToJson(predicted);
   return result;
 }
 

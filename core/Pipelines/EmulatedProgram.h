@@ -16,7 +16,7 @@
 
 #include "core/Pipelines/LaunchProgram.h"
 #include "core/Pipelines/PlacedProgram.h"
-#include "core/Transforms/Host/LaunchCounts.h"
+#include "core/Transforms/Host/StaticCounts.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tilewright/Emulator.h"
@@ -60,11 +60,6 @@ public:
   /// What the tile program of a kernel says of its launches since `resetCounters`, by the names of the counters; empty
   /// where nobody asked for it.
   llvm::json::Object predicted(llvm::StringRef kernel) const;
-  /// What the plan of a kernel said of one launch before there was a tile program, by the same names; null: nothing.
-  const llvm::json::Object *planned(llvm::StringRef kernel) const {
-    auto found = plans.find(kernel);
-    return found == plans.end() ? nullptr : &found->second;
-  }
   /// Counters are those of the next calls.
   void resetCounters() {
     device.resetCounters();
@@ -84,7 +79,6 @@ private:
   EmulatedProgram(LaunchProgram program, std::shared_ptr<EmulatedKernels> kernels)
       : program(std::move(program)), kernels(kernels), device(std::move(kernels)) {}
 
-  llvm::StringMap<llvm::json::Object> plans;
   LaunchProgram program;
   std::shared_ptr<EmulatedKernels> kernels;
   CountingEmulator device;

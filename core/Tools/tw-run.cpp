@@ -217,7 +217,7 @@ void Report::benchmark(const Benchmark &measured, const Run &run) {
 }
 
 /// One line of what the tile program says of a kernel, if it says anything, and the seconds of its plan.
-static void printPrediction(const llvm::json::Object &predicted, const llvm::json::Object *planned) {
+static void printPrediction(const llvm::json::Object &predicted) {
   if (auto unknown = predicted.getString("unknown"))
     llvm::outs() << "  predicted: unknown, " << *unknown << "\n";
   auto read = predicted.getInteger("global_read_bytes");
@@ -229,7 +229,7 @@ static void printPrediction(const llvm::json::Object &predicted, const llvm::jso
   if (auto written = predicted.getInteger("scratchpad_written_bytes"))
     llvm::outs() << llvm::formatv(", {0} written to and {1} read from the scratchpad", *written,
                                   *predicted.getInteger("scratchpad_read_bytes"));
-  if (auto seconds = planned ? planned->getNumber("seconds") : std::nullopt)
+  if (auto seconds = predicted.getNumber("seconds"))
     llvm::outs() << llvm::formatv(", {0:f1} us", *seconds * 1e6);
   llvm::outs() << "\n";
 }
@@ -250,9 +250,6 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
     const llvm::json::Object predicted = program.predicted(counters.kernel);
     if (!predicted.empty())
       kernel["predicted"] = llvm::json::Object(predicted);
-    const llvm::json::Object *planned = program.planned(counters.kernel);
-    if (planned)
-      kernel["planned"] = llvm::json::Object(*planned);
     kernels.push_back(std::move(kernel));
     if (json)
       continue;
@@ -262,7 +259,7 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
       llvm::outs() << llvm::formatv(
           "  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n", memory.memory,
           memory.readBytes, memory.writtenBytes, memory.transactions, memory.cycles, memory.conflictCycles);
-    printPrediction(predicted, planned);
+    printPrediction(predicted);
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
     for (const EngineCounters &engine : counters.engines) {

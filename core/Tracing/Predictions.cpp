@@ -12,7 +12,6 @@
 
 #include "core/Tracing/Predictions.h"
 #include "core/Analysis/Signature.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
@@ -30,12 +29,14 @@ void Predictions::afterStage(unsigned stage, ModuleOp module) {
     return;
   if (stage == 2)
     calls = explore::callsOf(module);
-  if (stage == 3) {
+  if (stage == 4) {
     auto chip = TargetRegistry::get().describe(target);
     if (!chip) // the compilation fails and says it
       return llvm::consumeError(chip.takeError());
     const explore::Estimate estimate = explore::estimate(log->take(), module, calls, **chip);
     addKernels(estimate, **chip);
+    if ((*chip)->graph().startsLaunches())
+      counts = staticCounts(module, **chip);
     for (func::FuncOp function : publicFunctions(module))
       if (estimate.unknown.empty() && !estimate.pieces.empty())
         kernels[function.getName()] = {estimate.seconds, estimate.backingBytes(**chip), ""};
@@ -75,11 +76,11 @@ void Predictions::addLaunches(ModuleOp module) {
   forEach([&](LLVM::LLVMFuncOp, const std::string &location) { ++launchesAt[location]; });
   llvm::StringMap<Prediction> launches;
   forEach([&](LLVM::LLVMFuncOp function, const std::string &location) {
-    if (auto counts = function->getAttrOfType<DictionaryAttr>(predictedAttr)) {
-      const llvm::json::Object numbers = predictionToJson(counts);
-      auto number = [&](llvm::StringRef key) { return numbers.getNumber(key).value_or(0); };
-      launches[function.getName()] = {number("seconds"), number("global_read_bytes") + number("global_written_bytes"),
-                                      location};
+    if (auto own = counts.find(function.getName()); own != counts.end() && own->second.seconds) {
+      const LaunchCounts &launch = own->second;
+      launches[function.getName()] = {*launch.seconds, std::nullopt, location};
+      if (launch.unknown.empty())
+        launches[function.getName()].bytes = launch.global.read + launch.global.written;
     } else if (auto found = places.find(location); found != places.end() && launchesAt[location] == 1) {
       launches[function.getName()] = found->second;
     }

@@ -24,6 +24,7 @@
 #define TILEWRIGHT_CORE_TRACING_PREDICTIONS_H
 
 #include "core/Explore/Estimate.h"
+#include "core/Transforms/Host/StaticCounts.h"
 #include "tilewright/Explain.h"
 
 namespace tilewright {
@@ -54,6 +55,7 @@ private:
   std::string target;
   std::unique_ptr<DecisionLog> log;
   llvm::StringMap<double> calls;
+  llvm::StringMap<LaunchCounts> counts;        // of launches
   llvm::StringMap<Prediction> kernels, places; // by name; by location
 };
 

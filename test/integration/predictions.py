@@ -1,5 +1,5 @@
-"""What tile programs and plans say of launches beside what the emulator counts, of reports of tw-conformance --json: a row is one
-quantity of one kernel of one case.
+"""What tile programs say of launches beside what the emulator counts, of reports of tw-conformance --json: a row is one quantity of
+one kernel of one case.
 
     for chip in nvidia:H200 amd:MI300X accelerator:npu; do tw-conformance --target $chip --device emulator --json > $chip.json; done
     python test/integration/predictions.py *.json              tables: how many kernels are equal, differ, or have no prediction
@@ -30,7 +30,6 @@ class Row:
     target: str
     case: str
     kernel: str
-    source: str  # "tile program" or "plan"
     quantity: str
     predicted: object  # None: nothing is predicted
     counted: object
@@ -47,7 +46,7 @@ class Row:
         return next((reason for *patterns, reason in EXCEPTIONS if all(map(fnmatch.fnmatchcase, fields, patterns))), "")
 
     def __str__(self) -> str:
-        return (f"{self.target} {self.case} {self.kernel}: {self.source} says {self.quantity} {self.predicted}, counted {self.counted}"
+        return (f"{self.target} {self.case} {self.kernel}: predicted {self.quantity} {self.predicted}, counted {self.counted}"
                 f"{f' ({self.reason})' if self.reason else ''}")
 
 
@@ -68,24 +67,20 @@ def rows_of(report: dict) -> list[Row]:
     rows = []
     for case in report["cases"]:
         for kernel in case.get("kernels", ()):
-            predicted, planned, counted = kernel["predicted"], kernel.get("planned", {}), counted_of(kernel)
-            said = [("tile program", quantity, predicted.get(quantity)) for quantity in QUANTITIES
-                    if quantity in predicted or "unknown" in predicted]
-            said += [("plan", quantity, planned[quantity]) for quantity in QUANTITIES if quantity in planned]
-            rows += [Row(report["target"], case["name"], kernel["kernel"], source, quantity, number, counted[quantity],
-                         predicted.get("unknown", "")) for source, quantity, number in said]
+            predicted, counted = kernel["predicted"], counted_of(kernel)
+            rows += [Row(report["target"], case["name"], kernel["kernel"], quantity, predicted.get(quantity), counted[quantity],
+                         predicted.get("unknown", "")) for quantity in QUANTITIES if quantity in predicted or "unknown" in predicted]
     return rows
 
 
 def table(rows: list[Row]) -> list[str]:
-    """One line for each source and quantity, in Markdown."""
-    kinds = collections.Counter((row.source, row.quantity, row.kind) for row in rows)
-    lines = ["| who says | quantity | equal | differs | not predicted |", "|---|---|---|---|---|"]
-    for source in ("tile program", "plan"):
-        for quantity in QUANTITIES:
-            numbers = [kinds[source, quantity, kind] for kind in ("equal", "differs", "unknown")]
-            if any(numbers):
-                lines.append(f"| {source} | `{quantity}` | " + " | ".join(map(str, numbers)) + " |")
+    """One line for each quantity, in Markdown."""
+    kinds = collections.Counter((row.quantity, row.kind) for row in rows)
+    lines = ["| quantity | equal | differs | not predicted |", "|---|---|---|---|"]
+    for quantity in QUANTITIES:
+        numbers = [kinds[quantity, kind] for kind in ("equal", "differs", "unknown")]
+        if any(numbers):
+            lines.append(f"| `{quantity}` | " + " | ".join(map(str, numbers)) + " |")
     return lines
 
 
@@ -97,8 +92,6 @@ def page_of(reports: list[list[Row]]) -> str:
              "- The *tile program* is what stage 4 leaves. One analysis for every launch of lanes and of cores counts what it does "
              "(`core/Transforms/Host/LaunchCounts.h`);",
              "  the emulator counts the final kernel in the LLVM dialect. Bytes, issues, barriers and commands must be equal.",
-             "- A *plan* is the choice of the cost model for a contraction, before there is a tile program "
-             "(`core/CostModel/Time/LaunchPrediction.h`), of one launch with static sizes.",
              "- Barriers are those of whole blocks; commands are those of the copy engines and units of cores. Not predicted are "
              "instructions, bytes of scratchpads of cores, and anything of processors' object code.", ""]
     for rows in reports:

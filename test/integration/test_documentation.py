@@ -54,7 +54,7 @@ REPORTS = {
     "conformance": ["tw-conformance", *ACCELERATOR, "--target=accelerator", "--filter=unit/*", "--filter=transpose/*", "--json"],
 }
 #: Objects whose keys are names: instructions, fields of a decision, counters in a device's words.
-FREE = ("binds", "busy", "bytes", "unit_seconds", "rates", "numbers", "inputs", "choice", "candidates", "predicted", "planned", "fusion")
+FREE = ("binds", "busy", "bytes", "unit_seconds", "rates", "numbers", "inputs", "choice", "candidates", "predicted", "fusion")
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -109,8 +109,8 @@ def test_stores_of_short_results(chip, case, tool, tmp_path):
     assert kernel["units"] and memory(kernel, "scratchpad")["conflict_cycles"] == 0
     assert stored(kernel) <= 1.05
     far = memory(kernel, "global")  # the exchange asks for no byte more
-    assert kernel["planned"]["global_read_bytes"] == far["read_bytes"]
-    assert kernel["planned"]["global_written_bytes"] == far["written_bytes"] == 128 * 128 * (1 if "i8" in kind else 2)
+    assert kernel["predicted"]["global_read_bytes"] == far["read_bytes"]
+    assert kernel["predicted"]["global_written_bytes"] == far["written_bytes"] == 128 * 128 * (1 if "i8" in kind else 2)
 
 
 @pytest.mark.parametrize("chip, kind, tail, size", [

@@ -33,14 +33,14 @@ COUNTED = [(128, 128, 128, "i8", ""), (200, 96, 320, "bf16", ""), (130, 144, 48,
 
 @pytest.mark.parametrize("m, n, k, element, force", COUNTED)
 def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, force):
-    """The cost model's counts for the launch are those of the emulator, with the bias that is read for each slice of rows."""
+    """The counts of the tile program are those of the emulator, with the bias that is read for each slice of rows."""
     program = tmp_path / "mm.mlir"
     _, alias, function = gemm(m, n, k, element).split("\n", 2)
     program.write_text(f'{alias}\nmodule attributes {{tilewright.force = "{force}"}} {{\n{function}\n}}')
     report = json.loads(tool("tw-run", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator",
                              "--verify", "--json"))
     kernel, = report["emulation"]["kernels"]
-    predicted = kernel["planned"]
+    predicted = kernel["predicted"]
     far = next(memory for memory in kernel["memories"] if memory["memory"] == "global")
     unit, = kernel["units"]
     assert (far["read_bytes"], far["written_bytes"], kernel["blocks"]) == tuple(

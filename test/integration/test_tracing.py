@@ -253,8 +253,11 @@ def test_artifacts_carry_predictions(tool, profiler, tmp_path):
     source, path = tmp_path / "program.mlir", tmp_path / "program.tw"
     source.write_text(FEW)
     tool("tw-compile", source, "--target=nvidia:A100", "-o", path)
-    tool("tw-run", source, "--target=nvidia:A100", "--device=emulator", "--trace", tmp_path / "trace.json")
+    report = json.loads(tool("tw-run", source, "--target=nvidia:A100", "--device=emulator", "--json", "--trace", tmp_path / "trace.json"))
     _, spans, _ = well_formed(tmp_path / "trace.json")
+    counted = [memory["read_bytes"] + memory["written_bytes"] for kernel in report["emulation"]["kernels"]
+               for memory in kernel["memories"] if memory["memory"] == "global"]
+    assert [int(moved) for moved in re.findall(rb'"predicted":{"bytes":(\d+)', path.read_bytes())] == counted
     expected = [span["args"]["predicted_seconds"] * 1e6 for span in spans if span["cat"] == "launch"]
     done = subprocess.run([LAUNCH, path], capture_output=True, text=True, timeout=60, env={
         **os.environ, "LD_LIBRARY_PATH": str(DRIVERS), "FAKE_ARCHITECTURE": "80", "TILEWRIGHT_PROFILER": str(profiler)})

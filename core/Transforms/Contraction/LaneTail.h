@@ -1,4 +1,4 @@
-//===- LaneTail.h - What a kernel does with its sums ------------*- C++ -*-===//
+//===- LaneTail.h - Results that leave together ------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,23 +6,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The epilogue of a contraction on lanes, as the cost model counts it: which arrays are
-/// read and written where C's fragments lie, and how many of these lie side by side.
+/// How many results of a contraction on lanes leave together: elements of a lane, and
+/// fragments that lie side by side.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANETAIL_H
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANETAIL_H
 
-#include "core/CostModel/Time/LaunchPrediction.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
-#include "mlir/IR/Operation.h"
 
 namespace tilewright {
-
-/// Of one fragment of C in `grid`, which was written by `plan`: every load from an array into a fragment, and every
-/// store.
-LaneTail tailOf(mlir::Operation *grid, const LaneContractionPlan &plan, const LaneHierarchy &hierarchy);
 
 /// Elements of a lane that loads, maps and the store behind a sum take at a time, where the smallest element of them
 /// has `bytes`.

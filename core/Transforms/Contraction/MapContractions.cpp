@@ -20,7 +20,6 @@
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneTail.h"
@@ -272,20 +271,16 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (lanePlan) {
     bool engine = hasCopyEngine(target);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
-    Operation *grid = root->getPrevNode();
     if (lanePlan->engine.empty())
-      grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
-    if (std::optional<LaunchPrediction> prediction =
-            predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
-      grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
+      root->getPrevNode()->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
-    if (auto level = dyn_cast<tile::ParallelOp>(root->getPrevNode()))
-      if (auto prediction = predictLaunch(*corePlan, c, tailShapeOf(task, *cores, target), shareOf(c, *cores)))
-        level->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else {
     emitContraction(builder, root.getLoc(), task);
   }
+  if (auto level = dyn_cast<tile::ParallelOp>(root->getPrevNode());
+      level && !plan && !llvm::is_contained(c.nest.tripCounts, std::nullopt))
+    level->setAttr(secondsAttr, builder.getF64FloatAttr(lanePlan ? lanePlan->seconds : corePlan->seconds));
   SmallVector<Value> touched{c.c.memref};
   for (std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
     if (*producer) {

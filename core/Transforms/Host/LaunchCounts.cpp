@@ -14,11 +14,14 @@
 #include "core/Transforms/Host/LaunchWalk.h"
 #include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
+#include "tilewright/Residency.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 void LaunchCounts::add(const LaunchCounts &other) {
+  if (seconds)
+    seconds = other.seconds ? std::optional(*seconds + *other.seconds) : std::nullopt;
   blocks += other.blocks;
   for (const auto &[unit, issues] : other.unitIssues)
     unitIssues[unit] += issues;
@@ -59,6 +62,8 @@ llvm::json::Object tilewright::toJson(const LaunchCounts &counts, const TargetDe
   object["unit_issue_cycles"] = cycles;
   if (counts.unitIssues.size() == 1)
     object["unit"] = counts.unitIssues.begin()->first;
+  if (counts.seconds)
+    object["seconds"] = *counts.seconds;
   return object;
 }
 
@@ -91,6 +96,20 @@ static std::optional<LevelShape> levelOf(tile::ParallelOp op, const LaneHierarch
   return shape;
 }
 
+SmallVector<SmallVector<int64_t>> tilewright::launchNumbers(func::FuncOp launch,
+                                                            llvm::function_ref<int64_t(size_t)> valueOf) {
+  SmallVector<SmallVector<int64_t>> numbers;
+  size_t next = 0;
+  for (Type type : launch.getArgumentTypes()) {
+    auto array = dyn_cast<MemRefType>(type);
+    next += array ? 1 : 0;
+    auto &list = numbers.emplace_back();
+    for (int64_t i = 0, count = array ? array.getNumDynamicDims() : 1; i < count; ++i)
+      list.push_back(valueOf(next++));
+  }
+  return numbers;
+}
+
 LaunchCounts tilewright::countLaunch(func::FuncOp launch, const TargetDescription &chip, std::array<uint32_t, 3> grid,
                                      ArrayRef<SmallVector<int64_t>> numbers, int64_t budget) {
   LaunchCounts counts;
@@ -110,6 +129,8 @@ LaunchCounts tilewright::countLaunch(func::FuncOp launch, const TargetDescriptio
     else
       reader->setSizes(argument, given);
   counts.blocks = int64_t(grid[0]) * grid[1] * grid[2];
+  if (auto seconds = launch->getAttrOfType<FloatAttr>(secondsAttr))
+    counts.seconds = seconds.getValueAsDouble();
   walk.run(launch);
   return counts;
 }

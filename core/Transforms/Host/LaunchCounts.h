@@ -44,6 +44,7 @@ struct LaunchCounts {
   Bytes global, scratchpad;
   int64_t barriers = 0;                    // of a block's lanes, times blocks
   std::map<std::string, int64_t> commands; // of engines of cores, by the emulator's name of the engine
+  std::optional<double> seconds;           // modelled, where a plan has them for every launch; also of those unknown
   std::string unknown;                     // why nothing of this holds; empty: all does
 
   /// Adds those of another launch of the kernel.
@@ -53,10 +54,14 @@ struct LaunchCounts {
 /// The counts as JSON, with the names of the emulator's counters; `unknown` alone where nothing holds.
 llvm::json::Object toJson(const LaunchCounts &counts, const TargetDescription &chip);
 
+/// For each argument of `launch` the number if it is one, and for each array its dynamic sizes, in order. `valueOf`
+/// gives the number that the kernel gets at a place: a pointer comes before the sizes of its array.
+llvm::SmallVector<llvm::SmallVector<int64_t>> launchNumbers(mlir::func::FuncOp launch,
+                                                            llvm::function_ref<int64_t(size_t)> valueOf);
+
 /// Counts of `launch`, a function with the attribute tilewright.launch as stage 4 leaves it, with affine ops already
-/// lowered. `grid`: blocks along x, y, z; `numbers`: for each argument the number if it is one, and for each array
-/// its dynamic sizes, in order. `unknown` says where control follows from data, or the walk is longer than `budget`
-/// ops.
+/// lowered. `grid`: blocks along x, y, z; `numbers`: those of `launchNumbers`. `unknown` says where control follows
+/// from data, or the walk is longer than `budget` ops.
 LaunchCounts countLaunch(mlir::func::FuncOp launch, const TargetDescription &chip, std::array<uint32_t, 3> grid,
                          llvm::ArrayRef<llvm::SmallVector<int64_t>> numbers, int64_t budget);
 

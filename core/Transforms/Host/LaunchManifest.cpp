@@ -13,11 +13,11 @@
 #include "core/Transforms/Host/LaunchManifest.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Host/SignatureManifest.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "tilewright/Residency.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -246,12 +246,8 @@ LogicalResult LaunchManifest::launch(tile::ParallelOp grid, Array &into) {
               {"scratchpad", dynamicScratchpad ? launch->shape.sharedBytes : 0},
               {"grid", std::move(extents)},
               {"arguments", std::move(passed)}};
-  if (auto counts = grid->getAttrOfType<DictionaryAttr>(predictedAttr)) {
-    const Object predicted = predictionToJson(counts);
-    auto number = [&](llvm::StringRef key) { return predicted.getNumber(key).value_or(0); };
-    step["predicted"] = Object{{"nanoseconds", std::llround(number("seconds") * 1e9)},
-                               {"bytes", std::llround(number("global_read_bytes") + number("global_written_bytes"))}};
-  }
+  if (auto seconds = grid->getAttrOfType<FloatAttr>(secondsAttr))
+    step["predicted"] = Object{{"nanoseconds", std::llround(seconds.getValueAsDouble() * 1e9)}};
   into.push_back(std::move(step));
   return success();
 }

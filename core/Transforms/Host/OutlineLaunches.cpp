@@ -13,7 +13,6 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Machine/Sectors.h"
-#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Host/LaunchManifest.h"
 #include "core/Transforms/Lower/Lanes/LaneRings.h"
@@ -168,7 +167,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       if (number || field == StringRef("shared"))
         fields.push_back(builder.getNamedAttr(field, builder.getI64IntegerAttr(number)));
     function->setAttr(launchAttr, builder.getDictionaryAttr(fields));
-    for (StringRef name : {predictedAttr, residencyAttr})
+    for (StringRef name : {secondsAttr, residencyAttr})
       if (Attribute given = grid->getAttr(name))
         function->setAttr(name, given);
     Block *entry = function.addEntryBlock();

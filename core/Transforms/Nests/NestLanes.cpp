@@ -332,7 +332,7 @@ void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step
       vector::StoreOp::create(b, loc, value, access.memref, at);
     return;
   }
-  OperationState state(loc, op.getName());
+  OperationState state(op.getLoc(), op.getName());
   for (Value operand : op.getOperands())
     state.addOperands(vectorValue(operand, step, values));
   for (Type type : op.getResultTypes())

@@ -23,6 +23,9 @@ namespace tilewright {
 /// is known.
 inline constexpr llvm::StringLiteral residencyAttr = "tilewright.residency";
 
+/// Of a grid and of its launch: the modelled seconds of its plan, f64, where all sizes are known.
+inline constexpr llvm::StringLiteral secondsAttr = "tilewright.seconds";
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_RESIDENCY_H

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Host/LaunchManifest.h"
+#include "core/Transforms/Host/StaticCounts.h"
 #include "core/Transforms/Lower/Engines/EngineCommands.h"
 #include "core/Transforms/Lower/Vectors/TileBufferLowering.h"
 #include "core/Transforms/Passes.h"
@@ -92,6 +93,7 @@ struct LowerTileToEngines : tilewright::impl::LowerTileToEnginesBase<LowerTileTo
     FailureOr<CoreTarget> target = requireCores(module);
     if (failed(target))
       return signalPassFailure();
+    addBytesToManifests(module, *target->chip);
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() && launchShapeOf(function) &&
           failed(lower(function, *target->chip, target->hierarchy)))

@@ -14,6 +14,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Host/LaunchManifest.h"
+#include "core/Transforms/Host/StaticCounts.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -106,6 +107,7 @@ struct DistributeLanes : tilewright::impl::DistributeLanesBase<DistributeLanes> 
       module.emitError() << llvm::toString(ops.takeError());
       return signalPassFailure();
     }
+    addBytesToManifests(module, *target->chip);
     for (func::FuncOp launch : launches) {
       LaneWriter writer(launch, *target->chip, target->hierarchy, **ops, *launchShapeOf(launch));
       if (failed(writer.run()))
