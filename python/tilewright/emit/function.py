@@ -199,7 +199,7 @@ class Function:
         given, into = [*inputs, *outputs], outputs
         place = loop_places(loops, *outputs[0])
         inputs, outputs = ([(v.array, [renumbered(results[i], place) for i in v.order]) for v, results in side] for side in (inputs, outputs))
-        reductions = {place[i] for i in reductions}
+        reductions = {place[i] for i in reductions} if place else reductions
         maps = ", ".join(affine_map(loops, results) for _, results in inputs + outputs)
         kinds = ", ".join('"reduction"' if i in reductions else '"parallel"' for i in range(loops))
         scalars = Scalars(self, place)
@@ -425,18 +425,21 @@ class Function:
 
 def loop_places(loops, value, results):
     """Where each loop of a nest that writes `value` at the indices `results` comes to stand: loops that are an index of it are
-    exchanged among each other so that they follow the dimensions of its array."""
-    place = list(range(loops))
+    exchanged among each other so that they follow the dimensions of its array. None: where it stands."""
+    if value.array is value:
+        return None
     direct = [int(text[1:]) for text in (str(results[i]) for i in value.order) if re.fullmatch(r"d\d+", text)]
-    if value.array is not value and len(set(direct)) == len(direct):
-        for loop, at in zip(direct, sorted(direct)):
-            place[loop] = at
+    if len(set(direct)) != len(direct):
+        return None
+    place = list(range(loops))
+    for loop, at in zip(direct, sorted(direct)):
+        place[loop] = at
     return place
 
 
 def renumbered(text, place):
     """The text of an index with each loop under its new number."""
-    return re.sub(r"\bd(\d+)\b", lambda found: f"d{place[int(found[1])]}", str(text))
+    return re.sub(r"\bd(\d+)\b", lambda found: f"d{place[int(found[1])]}", str(text)) if place else str(text)
 
 
 def broadcast_map(value, shape):
