@@ -39,8 +39,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createShareArrays());
     pm.addNestedPass<func::FuncOp>(createPermuteArrays());
   }
-  if (lanes)
+  if (lanes) {
+    pm.addNestedPass<func::FuncOp>(createPermuteArrays());
     pm.addNestedPass<func::FuncOp>(createReadThroughPadding());
+  }
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   pm.addNestedPass<func::FuncOp>(createScheduleChains());
   pm.addNestedPass<func::FuncOp>(createTileAndFuse());

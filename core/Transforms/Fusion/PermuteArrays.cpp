@@ -12,11 +12,13 @@
 /// A contraction without reuse on one side (a depthwise convolution) has vectors
 /// along a dimension of its batch, so all of its arrays have to end with the same
 /// one: its temporaries change their order together, its loops follow them, and a
-/// smaller operand in another order, the filter, is copied.
+/// smaller operand in another order, the filter, is copied. On lanes, which read
+/// neighbouring elements just as vectors do, such operands alone are copied.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/Machine/PassModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -38,12 +40,14 @@ using Order = SmallVector<unsigned>;
 class ArrayOrders {
 public:
   explicit ArrayOrders(func::FuncOp function);
-  void run();
+  /// `temporaries`: they may get another order.
+  void run(bool temporaries);
 
 private:
   std::optional<Order> wantedOrder(Value array) const;
   bool keepsRows(Value array, const Order &order) const;
   bool batchesAgree(Value array, const Order &order) const;
+  bool needsCopies(const Nest &nest) const;
   void permute(Value array, const Order &order);
   void sortLoops(Operation *root);
   void copyOperands(Operation *root);
@@ -184,10 +188,16 @@ bool ArrayOrders::keepsRows(Value array, const Order &order) const {
   });
 }
 
+/// Whether a copy of what `access` reads in another order costs little beside an array of `elements`.
+static bool isCopied(const Access &access, int64_t elements) {
+  auto type = cast<MemRefType>(access.memref.getType());
+  return !access.isStore && type.hasStaticShape() && type.getLayout().isIdentity() && type.getNumElements() <= elements;
+}
+
 /// Whether in each contraction with vectors along its batch all arrays can end with the dimension that `array` ends
 /// with in `order`.
 bool ArrayOrders::batchesAgree(Value array, const Order &order) const {
-  auto sizeOf = [](Value memref) { return cast<MemRefType>(memref.getType()).getNumElements(); };
+  int64_t elements = cast<MemRefType>(array.getType()).getNumElements();
   for (const auto &[root, nest] : nests) {
     auto accesses = llvm::to_vector(llvm::concat<const Access>(nest.loads, nest.stores));
     const Access *own = llvm::find_if(accesses, [&](const Access &access) { return access.memref == array; });
@@ -205,13 +215,35 @@ bool ArrayOrders::batchesAgree(Value array, const Order &order) const {
           return false;
         continue;
       }
-      auto type = cast<MemRefType>(other.memref.getType());
-      if (other.isStore || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
-          sizeOf(other.memref) > sizeOf(array))
+      if (!isCopied(other, elements))
         return false;
     }
   }
   return true;
+}
+
+/// Whether `nest` has vectors along its batch in its result and another array, and smaller operands that do not follow.
+bool ArrayOrders::needsCopies(const Nest &nest) const {
+  if (!isOfBatch(nest))
+    return false;
+  const Access &result = nest.stores.front();
+  auto type = cast<MemRefType>(result.memref.getType());
+  auto inOrder = llvm::to_vector(llvm::seq<unsigned>(0, type.getRank()));
+  std::optional<unsigned> lanes = innermostLoop(result, inOrder);
+  if (!lanes || !type.hasStaticShape() || !llvm::is_contained(recognizeContraction(nest)->batch, *lanes))
+    return false;
+  bool follows = false, copies = false;
+  for (const Access &load : nest.loads) {
+    if (load.memref == result.memref || !load.dims().test(*lanes))
+      continue;
+    if (load.stride(*lanes) == 1)
+      follows = true;
+    else if (isCopied(load, type.getNumElements()))
+      copies = true;
+    else
+      return false;
+  }
+  return follows && copies;
 }
 
 /// Replaces `array` by one whose dimension i is its dimension order[i].
@@ -329,8 +361,8 @@ void ArrayOrders::copyOperands(Operation *root) {
   nest = *analyzeNest(nest.root());
 }
 
-void ArrayOrders::run() {
-  for (bool decides = true; decides;) {
+void ArrayOrders::run(bool temporaries) {
+  for (bool decides = temporaries; decides;) {
     decides = false;
     for (Value array : llvm::make_early_inc_range(SmallVector<Value>(open.begin(), open.end()))) {
       std::optional<Order> order = wantedOrder(array);
@@ -347,14 +379,25 @@ void ArrayOrders::run() {
       copyOperands(root);
     sortLoops(root);
   }
+  for (auto &[root, nest] : nests)
+    if (needsCopies(nest))
+      copyOperands(root);
 }
 
 namespace {
 struct PermuteArrays : tilewright::impl::PermuteArraysBase<PermuteArrays> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (isKernel(function) && !isScheduled(function))
-      ArrayOrders(function).run();
+    if (!isKernel(function) || isScheduled(function))
+      return;
+    bool lanes = false;
+    if (auto module = function->getParentOfType<ModuleOp>(); module->hasAttr(targetAttr)) {
+      FailureOr<std::shared_ptr<const TargetDescription>> chip = requireTarget(function);
+      if (failed(chip))
+        return signalPassFailure();
+      lanes = PassModel(**chip).onLanes();
+    }
+    ArrayOrders(function).run(/*temporaries=*/!lanes);
   }
 };
 } // namespace

@@ -53,7 +53,8 @@ class Context:
         """The tensor expanded to `shape`."""
         if value.shape == tuple(shape):
             return value
-        return self.f.map([value], shape, value.type, lambda s, a: a)
+        order = value.order if value.rank == len(shape) else None
+        return self.f.map([value], shape, value.type, lambda s, a: a, order)
 
     # Axes
 

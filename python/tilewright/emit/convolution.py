@@ -29,10 +29,12 @@ def plus(*sizes):
     return total if isinstance(total, int) else plain(total)
 
 
-def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=False, transposed=False):
+def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=False, transposed=False,
+             order=None):
     """x (n, g * ic, positions), weight (g * oc, ic, taps) -> (n, g * oc, outputs) without padding. `taps_first`: the weight is
     (g * oc, taps, ic), and sums run in this order, so that units which take several summed elements at once find them side by side.
-    `transposed`: the weight is (g * ic, oc, taps), and the last tap meets the first position."""
+    `transposed`: the weight is (g * ic, oc, taps), and the last tap meets the first position. `order`: that of the result's dimensions in
+    its array; None: that of `x`. Where the channels of `x` lie last in its array, they are the innermost sum."""
     spatial, batch = len(stride), x.shape[0]
     if taps_first:
         out_each, taps, in_each = weight.shape[0] // groups, weight.shape[1:-1], weight.shape[-1]
@@ -46,8 +48,10 @@ def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=F
         weight = c.f.view(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
     first_out, summed = len(lead), len(lead) + spatial
     loops = summed + spatial + (not depthwise)
-    first_tap = summed if taps_first or depthwise else summed + 1
-    channels = [] if depthwise else [f"d{loops - 1}" if taps_first else f"d{summed}"]
+    channels_last = x.order[-1] == len(lead) - 1
+    taps_outside = taps_first or depthwise or channels_last
+    first_tap = summed if taps_outside else summed + 1
+    channels = [] if depthwise else [f"d{loops - 1}" if taps_outside else f"d{summed}"]
     positions = []
     for i in range(spatial):
         tap = f"d{first_tap + i} * {dilation[i]}"
@@ -60,7 +64,10 @@ def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=F
     inner = [*tap_dims, *channels] if taps_first else tap_dims if transposed else [*channels, *tap_dims]
     shape = (batch, *((groups, out_each) if len(lead) == 3 else (groups * out_each,)), *outputs)
     out_map = lead + [f"d{first_out + i}" for i in range(spatial)]
-    y = contract(c, x, weight, loops, x_map, [*outer, *inner], out_map, shape, type, range(summed, loops))
+    order = x.order if order is None else order
+    if len(order) < len(shape):  # groups apart
+        order = [place for i in order for place in ([1, 2] if i == 1 else [i + (i > 1)])]
+    y = contract(c, x, weight, loops, x_map, [*outer, *inner], out_map, shape, type, range(summed, loops), order)
     return c.f.view(y, (batch, groups * out_each, *outputs))
 
 
@@ -84,7 +91,7 @@ def spread(c, x, stride, low, outputs):
         last = min(n, (o - 1 - a) // s + 1)
         first.append(skip)
         sizes.append(max(last - skip, 0))
-    zeros = c.f.fill(shape, x.type, 0)
+    zeros = c.f.fill(shape, x.type, 0, x.order)
     if 0 in sizes or 0 in x.shape:
         return zeros
     if list(sizes) != list(x.shape[2:]):
@@ -93,13 +100,13 @@ def spread(c, x, stride, low, outputs):
     return c.f.insert(x, zeros, [0, 0, *offsets], [1, 1, *stride])
 
 
-def transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type):
+def transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type, order=None):
     """What a convolution's gradient with respect to its input is: x spread by the stride, summed up with reversed taps."""
     reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     low = [r - p for r, p in zip(reach, padding)]
     needed = [plus(o, r) for o, r in zip(outputs, reach)]
     wide = spread(c, x, stride, low, needed)
-    return convolve(c, wide, weight, [1] * len(reach), dilation, groups, outputs, type, transposed=True)
+    return convolve(c, wide, weight, [1] * len(reach), dilation, groups, outputs, type, transposed=True, order=order)
 
 
 def listed(value, count):

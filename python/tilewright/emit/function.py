@@ -10,13 +10,14 @@ Sizes are Python integers or sympy expressions over the symbols of the graph (`s
 
 import contextlib
 import math
+import re
 import struct
 
 from . import types
-from .reshape import reshape
+from .reshape import reshape, reshape_ordered
 from .scalars import Scalars
 from .sizes import SizeWriter
-from .value import Value, tensor_type
+from .value import Ordered, Value, long_dimensions, order_of, places, tensor_type
 
 
 def float_literal(value, type):
@@ -54,6 +55,8 @@ class Function:
         self.constants = {}           # (value, type) -> name, all at the head of the function
         self.heads = []
         self.outer_lines = self.lines  # while a body is written: the lines around its operation
+        self.in_body = False
+        self.copies = [{}]             # (array, order) -> its transposed copy; one table a scope
         self.sizes = SizeWriter(self)
         self.seed_argument, self.streams = None, 0
         self.reads_at_indices = False  # indices are compared with sizes, and the call is refused where one is out of range
@@ -97,6 +100,14 @@ class Function:
         """The name of an index value: a constant, or what `size` is at the call."""
         return self.constant(size, "index") if isinstance(size, int) else self.sizes.value(size)
 
+    @contextlib.contextmanager
+    def scope(self):
+        """Names that are written inside are not known after it."""
+        self.copies.append({})
+        with self.sizes.scope():
+            yield
+        self.copies.pop()
+
     def size_of_argument(self, argument, position):
         """The name of a size that an argument has, written at the head of the function, where every use is in scope."""
         name = self.fresh()
@@ -123,14 +134,47 @@ class Function:
         self.streams += 1
         return self.seed_argument, self.streams
 
+    # The order of dimensions in arrays
+
+    def ordered(self, array, order):
+        """The tensor whose array is the tensor `array`: dimension i of that is dimension `order[i]` of this one. Nothing is written."""
+        order = tuple(order[i] for i in array.order)
+        return array.array if order == tuple(range(len(order))) else Ordered(self, array.array, order)
+
+    def arranged(self, value, order):
+        """A plain tensor with the elements of `value` whose dimension i is dimension `order[i]` of it: the array itself, or a copy that
+        is written here, before the operation whose body is being written, once in a scope."""
+        order = tuple(order)
+        if value.order == order:
+            return value.array
+        key = (value.array.name, value.type, order)
+        for table in self.copies:
+            if key in table:
+                return table[key]
+        inner = self.lines
+        self.lines = self.outer_lines if self.in_body else self.lines
+        shape = tuple(value.shape[i] for i in order)
+        if long_dimensions(value.order, value.shape) == long_dimensions(order, value.shape):
+            made = reshape(self, value.array, shape)
+        else:
+            made = self._transposed(value.array, [value.order.index(i) for i in order])
+        self.lines = inner
+        self.copies[-1][key] = made
+        return made
+
     # Tensors without content, and filled ones
 
-    def empty(self, shape, type):
+    def empty(self, shape, type, order=None):
+        """`order`: that of the dimensions in the array."""
+        if order is not None:
+            return self.ordered(self.empty([shape[i] for i in order], type), order)
         dynamic = ", ".join(self.index(n) for n in shape if not isinstance(n, int))
         return Value(self.op(f"tensor.empty({dynamic}) : {tensor_type(shape, type)}"), shape, type)
 
-    def fill(self, shape, type, value):
+    def fill(self, shape, type, value, order=None):
         """A tensor of one value: a Python number or a scalar in the text."""
+        if order is not None:
+            return self.ordered(self.fill([shape[i] for i in order], type, value), order)
         scalar = value.name if hasattr(value, "name") else self.constant(value, type)
         into = self.empty(shape, type)
         return Value(self.op(f"linalg.fill ins({scalar} : {types.text(type)}) outs({into.name} : {into.text}) -> {into.text}"),
@@ -149,15 +193,19 @@ class Function:
 
         `inputs`: pairs of a value and the texts of its access map's results. `outputs`: the same, of the tensors that are
         written (their content is read where the body uses it). `body(s, *elements)` takes a `Scalars` and one scalar for each
-        input and output and returns one scalar for each output. `reductions`: the loops that are reductions.
+        input and output and returns one scalar for each output. `reductions`: the loops that are reductions. All arrays are accessed
+        in the order that they have; loops follow each other as the dimensions of the first output's array.
         """
-        operands = list(inputs) + list(outputs)
-        maps = ", ".join(affine_map(loops, results) for _, results in operands)
+        given, into = [*inputs, *outputs], outputs
+        place = loop_places(loops, *outputs[0])
+        inputs, outputs = ([(v.array, [renumbered(results[i], place) for i in v.order]) for v, results in side] for side in (inputs, outputs))
+        reductions = {place[i] for i in reductions} if place else reductions
+        maps = ", ".join(affine_map(loops, results) for _, results in inputs + outputs)
         kinds = ", ".join('"reduction"' if i in reductions else '"parallel"' for i in range(loops))
-        scalars = Scalars(self)
-        elements = [scalars.block_argument(value.type) for value, _ in operands]
+        scalars = Scalars(self, place)
+        elements = [scalars.block_argument(value.type) for value, _ in given]
         outer, self.lines = self.lines, []
-        enclosing, self.outer_lines = self.outer_lines, outer
+        enclosing, self.outer_lines, self.in_body = self.outer_lines, outer, True
         results = body(scalars, *elements)
         results = results if isinstance(results, (tuple, list)) else (results,)
         yielded = [scalars.cast(r, value.type) for r, (value, _) in zip(results, outputs, strict=True)]
@@ -165,7 +213,7 @@ class Function:
         result_types = ", ".join(types.text(value.type) for value, _ in outputs)
         self.line(f"linalg.yield {names} : {result_types}")
         inner, self.lines = self.lines, outer
-        self.outer_lines = enclosing
+        self.outer_lines, self.in_body = enclosing, False
         ins = ""
         if inputs:
             ins = f" ins({', '.join(v.name for v, _ in inputs)} : {', '.join(v.text for v, _ in inputs)})"
@@ -178,13 +226,14 @@ class Function:
         self.lines.append(f"^bb0({', '.join(f'{e.name}: {types.text(e.type)}' for e in elements)}):")
         self.lines.extend(inner)
         self.line(f"}} -> {out_types}" if len(outputs) == 1 else f"}} -> ({out_types})")
-        if len(outputs) == 1:
-            return Value(name, outputs[0][0].shape, outputs[0][0].type)
-        return tuple(Value(f"{name}#{i}", v.shape, v.type) for i, (v, _) in enumerate(outputs))
+        names = [name] if len(outputs) == 1 else [f"{name}#{i}" for i in range(len(outputs))]
+        results = tuple(self.ordered(Value(n, v.shape, v.type), w.order) for n, (v, _), (w, _) in zip(names, outputs, into))
+        return results[0] if len(outputs) == 1 else results
 
-    def map(self, inputs, shape, type, body):
-        """Element-wise: inputs are broadcast to `shape` as PyTorch does; `body(s, *elements)` gives the result's element."""
-        into = self.empty(shape, type)
+    def map(self, inputs, shape, type, body, order=None):
+        """Element-wise: inputs are broadcast to `shape` as PyTorch does; `body(s, *elements)` gives the result's element. `order`: that
+        of the result's dimensions in its array; None: that of the inputs of this shape."""
+        into = self.empty(shape, type, order_of(inputs, shape) if order is None else order)
         reads = [(value, broadcast_map(value, shape)) for value in inputs]
         return self.generic(len(shape), reads, [(into, dims(len(shape)))], lambda s, *e: body(s, *e[:-1]))
 
@@ -193,7 +242,7 @@ class Function:
         if value.type == type:
             return value
         if types.text(value.type) == types.text(type):
-            return Value(value.name, value.shape, type)
+            return value.typed(type=type)
         return self.map([value], value.shape, type, lambda s, a: s.cast(a, type))
 
     def reduce(self, inputs, axes, type, initial, body, keep=False):
@@ -201,7 +250,8 @@ class Function:
         shape = inputs[0].shape
         axes = set(axes)
         kept = [i for i in range(len(shape)) if i not in axes]
-        into = self.fill([shape[i] for i in kept], type, initial)
+        order = [i for i in order_of(inputs, shape) if i in kept]
+        into = self.fill([shape[i] for i in kept], type, initial, [kept.index(i) for i in order])
         result = self.generic(len(shape), [(v, dims(len(shape))) for v in inputs], [(into, [f"d{i}" for i in kept])], body, axes)
         return self.view(result, [1 if i in axes else n for i, n in enumerate(shape)]) if keep else result
 
@@ -209,11 +259,17 @@ class Function:
 
     def view(self, value, shape):
         """`value` in another shape with the same elements in the same order."""
-        return reshape(self, value, tuple(shape))
+        return reshape_ordered(self, value, tuple(shape))
 
     def transpose(self, value, permutation):
         if list(permutation) == list(range(value.rank)):
             return value
+        if value.array is not value:
+            place = places(permutation)
+            return self.ordered(value.array, [place[i] for i in value.order])
+        return self._transposed(value, permutation)
+
+    def _transposed(self, value, permutation):
         shape = [value.shape[p] for p in permutation]
         into = self.empty(shape, value.type)
         return Value(self.op(f"linalg.transpose ins({value.name} : {value.text}) outs({into.name} : {into.text}) "
@@ -230,6 +286,11 @@ class Function:
         shape = [n for i, n in enumerate(sizes) if i not in set(drop)]
         if 0 in shape or 0 in value.shape:
             return self.empty(shape, value.type)
+        if value.array is not value:
+            order = value.order
+            left = [i for i in range(value.rank) if i not in set(drop)]
+            inner = self.slice(value.array, *([side[i] for i in order] for side in (offsets, sizes, strides)), [order.index(i) for i in drop])
+            return self.ordered(inner, [left.index(i) for i in order if i in left])
         ranges = self._ranges(offsets, sizes, strides)
         return Value(self.op(f"tensor.extract_slice {value.name}{ranges} : {value.text} to {tensor_type(shape, value.type)}"),
                      shape, value.type)
@@ -239,6 +300,10 @@ class Function:
         strides = strides or [1] * into.rank
         if 0 in value.shape:
             return into
+        if into.array is not into and sizes is None:
+            value = self.arranged(value, into.order)
+            inner = self.insert(value, into.array, [offsets[i] for i in into.order], [strides[i] for i in into.order])
+            return self.ordered(inner, into.order)
         ranges = self._ranges(offsets, sizes or value.shape, strides)
         return Value(self.op(f"tensor.insert_slice {value.name} into {into.name}{ranges} : {value.text} into {into.text}"),
                      into.shape, into.type)
@@ -247,6 +312,8 @@ class Function:
         """`value` with borders of `fill`, a Python number or a scalar in the text; the result has `shape`."""
         if not any(low) and not any(high):
             return value
+        if value.array is not value:
+            return self.ordered(self.pad(value.array, *([side[i] for i in value.order] for side in (low, high, shape)), fill), value.order)
         scalar = fill.name if hasattr(fill, "name") else self.constant(fill, value.type)
         low, high = (", ".join(str(n) if isinstance(n, int) else self.index(n) for n in side) for side in (low, high))
         arguments = ", ".join(f"{self.fresh()}: index" for _ in shape)
@@ -258,6 +325,10 @@ class Function:
         return Value(name, shape, value.type)
 
     def concat(self, values, axis, shape):
+        order = values[0].order
+        if values[0].array is not values[0] and all(v.order == order for v in values):
+            inner = self.concat([v.array for v in values], order.index(axis), [shape[i] for i in order])
+            return self.ordered(inner, order)
         result = tensor_type(shape, values[0].type)
         name = self.op(f"tensor.concat dim({axis}) {', '.join(v.name for v in values)} : "
                        f"({', '.join(v.text for v in values)}) -> {result}")
@@ -266,7 +337,9 @@ class Function:
     def cast_shape(self, value, shape):
         """The same tensor under a type that knows more, or less, of its sizes."""
         if tensor_type(shape, value.type) == value.text:
-            return Value(value.name, shape, value.type)
+            return value.typed(shape)
+        if value.array is not value:
+            return self.ordered(self.cast_shape(value.array, [shape[i] for i in value.order]), value.order)
         return Value(self.op(f"tensor.cast {value.name} : {value.text} to {tensor_type(shape, value.type)}"), shape, value.type)
 
     # Control flow
@@ -281,15 +354,16 @@ class Function:
         inner = [Value(self.fresh(), v.shape, v.type) for v in carried]
         outer, self.lines = self.lines, []
         results = []
-        with self.sizes.scope():
+        with self.scope():
             yield induction, inner, results
+            yielded = [r.name for r in results]
         body, self.lines = self.lines, outer
         texts = [r.text for r in results]
         inits = ", ".join(f"{i.name} = {v.name}" for i, v in zip(inner, carried, strict=True))
         binding = name if len(carried) == 1 else f"{name}:{len(carried)}"
         self.lines.append(f"{binding} = scf.for {induction} = {zero} to {upper} step {one} iter_args({inits}) -> ({', '.join(texts)}) {{")
         self.lines.extend(body)
-        self.line(f"scf.yield {', '.join(r.name for r in results)} : {', '.join(texts)}")
+        self.line(f"scf.yield {', '.join(yielded)} : {', '.join(texts)}")
         self.line("}")
         results[:] = [Value(name if len(carried) == 1 else f"{name}#{i}", v.shape, v.type) for i, v in enumerate(carried)]
 
@@ -298,7 +372,7 @@ class Function:
         """What is written inside goes to the list that this gives, for a region of an operation."""
         outer, self.lines = self.lines, []
         inner = self.lines
-        with self.sizes.scope():
+        with self.scope():
             yield inner
         self.lines = outer
 
@@ -347,6 +421,25 @@ class Function:
         returned = f"return {', '.join(r.name for r in results)} : {result_types}" if results else "return"
         arrow = f" -> ({result_types})" if results else ""
         return f"func.func @{self.name}({arguments}){arrow} {{\n{body}\n  {returned}\n}}\n"
+
+
+def loop_places(loops, value, results):
+    """Where each loop of a nest that writes `value` at the indices `results` comes to stand: loops that are an index of it are
+    exchanged among each other so that they follow the dimensions of its array. None: where it stands."""
+    if value.array is value:
+        return None
+    direct = [int(text[1:]) for text in (str(results[i]) for i in value.order) if re.fullmatch(r"d\d+", text)]
+    if len(set(direct)) != len(direct):
+        return None
+    place = list(range(loops))
+    for loop, at in zip(direct, sorted(direct)):
+        place[loop] = at
+    return place
+
+
+def renumbered(text, place):
+    """The text of an index with each loop under its new number."""
+    return re.sub(r"\bd(\d+)\b", lambda found: f"d{place[int(found[1])]}", str(text)) if place else str(text)
 
 
 def broadcast_map(value, shape):

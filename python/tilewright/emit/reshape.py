@@ -4,7 +4,7 @@
 """
 
 from .sizes import product
-from .value import Value, tensor_type
+from .value import Value, long_dimensions, tensor_type
 
 
 def _source_is_short(source, target):
@@ -76,4 +76,21 @@ def reshape(function, value, shape):
         name = function.op(f"tensor.expand_shape {value.name} {_nested([second for _, second in pairs])} output_shape [{sizes}] : "
                            f"{value.text} into {tensor_type(shape, value.type)}")
         value = Value(name, shape, value.type)
-    return Value(value.name, shape, value.type)
+    return value.typed(shape)
+
+
+def reshape_ordered(function, value, shape):
+    """`reshape` of a tensor whose array may have its dimensions in another order. No copy is written where each group of dimensions
+    lies in its own order, without others between."""
+    if value.array is value or value.shape == shape or 0 in shape or 0 in value.shape or not shape:
+        return reshape(function, value, shape)
+    pairs = groups(value.shape, shape)
+    owner = {i: group for group, (first, _) in enumerate(pairs) for i in first}
+    following = long_dimensions(value.order, value.shape)
+    runs = [owner[i] for j, i in enumerate(following) if j == 0 or owner[i] != owner[following[j - 1]]]
+    inside = all([i for i in following if owner[i] == group] == long_dimensions(first, value.shape) for group, (first, _) in enumerate(pairs))
+    if len(set(runs)) != len(runs) or not inside:
+        return reshape(function, value, shape)
+    runs = [group for group in range(len(pairs)) if group not in runs] + runs
+    order = [i for group in runs for i in pairs[group][1]]
+    return function.ordered(reshape(function, value.array, tuple(shape[i] for i in order)), order)

@@ -24,8 +24,9 @@ FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", 
 class Scalars:
     """The scalars of one body. Operands are `Scalar`s, or Python numbers and sizes, which take the other operand's type."""
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, place=None):
+        """`place`: the number that each loop has in the text."""
+        self.function, self.place = function, place
 
     def block_argument(self, type):
         return Scalar(self.function.fresh(), type)
@@ -102,6 +103,7 @@ class Scalars:
 
     def index(self, loop):
         """The number of the iteration of a loop, as i64."""
+        loop = loop if self.place is None else self.place[loop]
         return self.index_cast(self.op(f"linalg.index {loop} : index", "index"), "i64")
 
     def index_cast(self, a, type):
@@ -118,7 +120,8 @@ class Scalars:
         """The element of a tensor at computed indices (i64 scalars, or integers)."""
         names = [self.function.constant(i, "index") if isinstance(i, int) else
                  i.name if i.type == "index" else self.index_cast(i, "index").name for i in indices]
-        return self.op(f"tensor.extract {value.name}[{', '.join(names)}] : {value.text}", value.type)
+        array = value.array
+        return self.op(f"tensor.extract {array.name}[{', '.join(names[i] for i in value.order)}] : {array.text}", value.type)
 
     def cast(self, a, type):
         """Conversion as PyTorch does it: to bool by comparison with 0, from float to integer towards 0."""

@@ -34,9 +34,9 @@ class Windows:
 
     def reduce(self, c, inputs, type, initial, shape, body):
         """`inputs`: pairs of a tensor and whether it is read at the window's elements (True) or at the output (False)."""
-        window = c.f.empty(self.kernel, type)
+        window, order = c.f.empty(self.kernel, type), inputs[0][0].order
         reads = [(v, self.in_map if windowed else self.out_map) for v, windowed in inputs] + [(window, self.taps)]
-        return c.f.generic(self.loops, reads, [(c.f.fill(shape, type, initial), self.out_map)],
+        return c.f.generic(self.loops, reads, [(c.f.fill(shape, type, initial, order), self.out_map)],
                            lambda s, *e: body(s, *e[:-2], e[-1]), range(self.loops - self.spatial, self.loops))
 
     def position(self, s, i):

@@ -18,6 +18,23 @@ def type_of(meta):
     return dtypes.OF_TORCH[meta.dtype]
 
 
+def memory_order(fake):
+    """The dimensions from the outermost to the innermost in memory, if the tensor lies dense; else None."""
+    sizes, strides = shape_of(fake), tuple(plain(s) for s in fake.stride())
+    if any(n == 0 for n in sizes) or fake.is_contiguous():
+        return tuple(range(len(sizes)))
+
+    def hint(n):
+        return int(n.node.hint) if hasattr(n, "node") else int(n)
+    order = sorted(range(len(sizes)), key=lambda i: (-hint(fake.stride()[i]), sizes[i] == 1, i))
+    expected = 1
+    for i in reversed(order):
+        if sizes[i] != 1 and strides[i] != expected:
+            return None
+        expected = plain(expected * sizes[i]) if not isinstance(expected * sizes[i], int) else expected * sizes[i]
+    return tuple(order)
+
+
 class Context(emit.Context):
     """One node."""
 
@@ -37,6 +54,11 @@ class Context(emit.Context):
     @property
     def type(self):
         return type_of(self.meta)
+
+    @property
+    def order(self):
+        """The dimensions of the result as they follow each other in eager's memory; those of its shape where it does not lie dense."""
+        return memory_order(self.meta) or tuple(range(self.meta.dim()))
 
     def promoted(self, *operands):
         """The type in which PyTorch compares or combines the operands of this node (all of them where none is named)."""

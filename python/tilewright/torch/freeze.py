@@ -5,9 +5,12 @@
     y + (p * 2)                                                y + q                follow from has been written to
 """
 
+import math
+
 import torch
 from torch._guards import TracingContext
 
+from .context import memory_order
 from .importer import is_tensor
 from .partition import is_assertion, is_size_node
 
@@ -52,6 +55,7 @@ def split(module, fold=True, static=None):
     for node in graph.nodes:
         if node.op == "call_function" and follows(node, constant):
             constant.add(node)
+    lay_out_filters(graph, constant)
     inner = [n for n in graph.nodes if n in constant and n.op != "placeholder"]
     made = [n for n in inner if is_tensor(n.meta["val"]) and worth(n, constant) and any(u not in constant for u in n.users)]
     if not made:
@@ -162,6 +166,25 @@ def fold_norms(graph, constant):
             user.replace_all_uses_with(conv)
             graph.erase_node(user)
         graph.erase_node(norm)
+
+
+def lay_out_filters(graph, constant):
+    """Filters of one channel each lie as the channels of the image: last, where those do. Others are read as eager's strides have them."""
+    for conv in list(graph.nodes):
+        if conv.op != "call_function" or conv.target is not aten.convolution.default or conv.args[1] not in constant or conv.args[6]:
+            continue
+        image, weight = (node.meta["val"] for node in conv.args[:2])
+        channels = weight.shape[0]
+        order = memory_order(conv.meta["val"])
+        if weight.dim() != image.dim() or not order or order[-1] != 1 or not conv.args[8] == channels == image.shape[1] != 1:
+            continue
+        with graph.inserting_before(conv):
+            copy = graph.call_function(aten.clone.default, (conv.args[1],))
+        sizes = [*weight.shape[1:], channels]
+        strides = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
+        copy.meta["val"] = weight.new_empty_strided(weight.shape, (1, *strides[:-1]))
+        constant.add(copy)
+        conv.args = (conv.args[0], copy, *conv.args[2:])
 
 
 def form_of(value):

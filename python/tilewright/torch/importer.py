@@ -3,7 +3,7 @@
     text, plan = import_graph(nodes, outputs)
 
 Each node is written by the emitter of its operation (`registry.py`). Arrays of a compiled program are dense and row-major, so a
-tensor that lies otherwise in memory is passed in the order of its memory and transposed in the text.
+tensor that lies otherwise in memory is an array whose dimensions are in the order of its memory (`emit/value.py`).
 """
 
 import operator
@@ -17,36 +17,12 @@ from ..emit.function import Function
 from ..emit.sizes import plain, symbols_of
 from ..emit.value import Value
 from . import registry
-from .context import Context, shape_of, type_of
+from .context import Context, memory_order, shape_of, type_of
 from .registry import Unsupported
 
 NAME = "graph"
 #: Where PyTorch's own modules lie.
 FRAMEWORK = os.path.dirname(torch.__file__) + os.sep
-
-
-def memory_order(fake):
-    """The dimensions from the outermost to the innermost in memory, if the tensor lies dense; else None."""
-    sizes, strides = shape_of(fake), tuple(plain(s) for s in fake.stride())
-    if any(n == 0 for n in sizes) or fake.is_contiguous():
-        return tuple(range(len(sizes)))
-
-    def hint(n):
-        return int(n.node.hint) if hasattr(n, "node") else int(n)
-    order = sorted(range(len(sizes)), key=lambda i: (-hint(fake.stride()[i]), sizes[i] == 1, i))
-    expected = 1
-    for i in reversed(order):
-        if sizes[i] != 1 and strides[i] != expected:
-            return None
-        expected = plain(expected * sizes[i]) if not isinstance(expected * sizes[i], int) else expected * sizes[i]
-    return tuple(order)
-
-
-def inverse(order):
-    result = [0] * len(order)
-    for position, i in enumerate(order):
-        result[i] = position
-    return result
 
 
 def source_location(node):
@@ -82,7 +58,6 @@ class Importer:
     def __init__(self, inputs, locations=False, name=NAME):
         self.function = Function(name, locations)
         self.values = {}
-        self.untransposed = {}       # arguments that no node has read yet, with the permutation from the order of memory
         self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
         self.tensors = []            # the input nodes that are tensors, in the order of the arguments
         self.scalars = []            # symbols that arrive as arrays of one i64, after the tensors
@@ -102,7 +77,7 @@ class Importer:
                 self._bind_multiple(shape[i], argument, position)
         self.tensors.append(node)
         self.argument_orders.append(order)
-        self.untransposed[node] = (argument, inverse(order))
+        self.values[node] = self.function.ordered(argument, order)
 
     def _bind_multiple(self, size, argument, position):
         """The symbol of a size a * symbol + b follows from it."""
@@ -149,8 +124,6 @@ class Importer:
         return name
 
     def value_of(self, node):
-        if node in self.untransposed:
-            self.values[node] = self.function.transpose(*self.untransposed.pop(node))
         return self.values[node]
 
     def resolve(self, argument):
@@ -210,7 +183,7 @@ class Importer:
         orders, results = [], []
         for node in outputs:
             order = memory_order(node.meta["val"]) or tuple(range(node.meta["val"].dim()))
-            results.append(self.function.transpose(self.value_of(node), order))
+            results.append(self.function.arranged(self.value_of(node), order))
             orders.append(order)
         for size in sizes:
             number = self.function.op(f"arith.index_cast {self.function.index(size)} : index to i64")

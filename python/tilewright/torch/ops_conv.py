@@ -17,14 +17,16 @@ def convolution(c, x, weight, bias, stride, padding, dilation, transposed, outpu
     if not batched:
         x = c.f.view(x, (1, *x.shape))
     outputs, type = c.shape[-spatial:], types.compute(c.type)
+    # Results lie as those of eager: with the channels last where the image or the weight has them so.
+    order = c.order if batched and c.order[-1] == 1 else None
     if 0 in c.shape:
         return c.f.empty(c.shape, c.type)
     if 0 in x.shape:
         y = c.f.fill(c.shape, type, 0)
     elif transposed:
-        y = transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type)
+        y = transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type, order)
     else:
-        y = convolve(c, padded_input(c, x, padding, padding), weight, stride, dilation, groups, outputs, type)
+        y = convolve(c, padded_input(c, x, padding, padding), weight, stride, dilation, groups, outputs, type, order=order)
     if not batched:
         y = c.f.view(y, c.shape)
     if bias is None:

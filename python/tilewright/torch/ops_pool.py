@@ -37,7 +37,7 @@ def _max_pool(spatial):
             return s.min(least, s.select(hit, flat, s.constant(last, "i64")))
         window = c.f.empty(w.kernel, x.type)
         positions = c.f.generic(
-            w.loops, [(wide, w.in_map), (values, w.out_map), (window, w.taps)], [(c.f.fill(shape, "i64", last), w.out_map)],
+            w.loops, [(wide, w.in_map), (values, w.out_map), (window, w.taps)], [(c.f.fill(shape, "i64", last, wide.order), w.out_map)],
             lambda s, a, m, _, least: position(s, a, m, least), range(w.loops - spatial, w.loops))
         return values, positions
 
@@ -148,7 +148,7 @@ def _averaged_axis(c, x, axis, count):
         at = s.index(x.rank)
         inside = s.binary("and", s.compare("ge", at, start), s.compare("lt", at, end))
         return s.add(t, s.select(inside, a, s.constant(0, a.type)))
-    total = c.f.generic(x.rank + 1, [(x, in_map)], [(c.f.fill(shape, x.type, 0), loops[:-1])], body, {x.rank})
+    total = c.f.generic(x.rank + 1, [(x, in_map)], [(c.f.fill(shape, x.type, 0, x.order), loops[:-1])], body, {x.rank})
 
     def mean(s, a):
         start, end = _window(s, s.index(axis), size, count)

@@ -39,7 +39,7 @@ def _nearest(spatial, exact):
             return s.extract(x, at)
         if all(o % n == 0 for n, o in zip(sizes, outputs)) and not any(factors):
             return whole_factors(c, x, spatial, [o // n for n, o in zip(sizes, outputs)])
-        return c.f.map([], c.shape, c.type, body)
+        return c.f.map([], c.shape, c.type, body, x.order)
 
 
 def whole_factors(c, x, spatial, factors):
@@ -101,7 +101,7 @@ def interpolated(c, x, axis, count, scale, align_corners):
         near, far = list(at), list(at)
         near[axis], far[axis] = first, second
         return s.add(s.mul(s.extract(x, near), s.sub(1, weight)), s.mul(s.extract(x, far), weight))
-    return c.f.map([], shape, x.type, body)
+    return c.f.map([], shape, x.type, body, x.order)
 
 
 for _name, _spatial in (("upsample_linear1d", 1), ("upsample_bilinear2d", 2), ("upsample_trilinear3d", 3)):
@@ -144,4 +144,4 @@ def _cubic_axis(c, x, axis, count, scale, align_corners):
             term = s.mul(s.extract(x, place), weight)
             total = term if total is None else s.add(total, term)
         return total
-    return c.f.map([], shape, x.type, body)
+    return c.f.map([], shape, x.type, body, x.order)

@@ -25,7 +25,7 @@ def gathered(c, x, w, low, values, body):
     taps = [f"d{rank + i}" for i in range(spatial)]
     access = loops[:w.lead] + [f"d{w.lead + i} + d{rank + i} * {w.dilation[i]}" for i in range(spatial)]
     reads = [(wide(v), access) for v in values] + [(window, taps)]
-    return c.f.generic(rank + spatial, reads, [(c.f.fill(x.shape, type, 0), loops)],
+    return c.f.generic(rank + spatial, reads, [(c.f.fill(x.shape, type, 0, x.order), loops)],
                        lambda s, *e: s.add(e[-1], body(s, *e[:-2])), range(rank, rank + spatial))
 
 

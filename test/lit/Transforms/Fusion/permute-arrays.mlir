@@ -227,3 +227,56 @@ func.func @to_planes(%x: memref<4x4x8xf32>, %w: memref<8x3x3xf32>, %z: memref<8x
   } } } } }
   return
 }
+
+// -----
+
+// Image and sums end with the channels; the filter, which is smaller, does not.
+// CHECK-LABEL: func.func @filter_alone
+// CHECK: %[[FILTER:.*]] = memref.alloc() {{.*}} : memref<3x3x8xf32>
+// CHECK: affine.load %arg1[%[[C:.*]], %[[P:.*]], %[[Q:.*]]] : memref<8x3x3xf32>
+// CHECK-NEXT: affine.store %{{.*}}, %[[FILTER]][%[[P]], %[[Q]], %[[C]]]
+// CHECK: affine.load %[[FILTER]]
+func.func @filter_alone(%x: memref<6x6x8xf32>, %w: memref<8x3x3xf32>, %z: memref<4x4x8xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %c = 0 to 8 { affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+    %a = affine.load %x[%i + %p, %j + %q, %c] : memref<6x6x8xf32>
+    %b = affine.load %w[%c, %p, %q] : memref<8x3x3xf32>
+    %s = affine.load %z[%i, %j, %c] : memref<4x4x8xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %z[%i, %j, %c] : memref<4x4x8xf32>
+  } } } } }
+  return
+}
+
+// -----
+
+// Lanes read neighbouring elements as vectors do; temporaries keep their order there.
+module attributes {tilewright.target = "nvidia:H200"} {
+// CHECK-LABEL: func.func @filter_of_lanes
+// CHECK: memref.alloc() : memref<8x4x4xf32>
+// CHECK: memref.alloc() {{.*}} : memref<3x3x8xf32>
+func.func @filter_of_lanes(%x: memref<6x6x8xf32>, %w: memref<8x3x3xf32>, %z: memref<4x4x8xf32>, %y: memref<4x4x8xf32>, %v: memref<8x8xf32>) attributes {tilewright.kernel} {
+  %sum = memref.alloc() : memref<8x4x4xf32>
+  affine.for %o = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %c = 0 to 8 {
+    %a = affine.load %x[%i, %j, %c] : memref<6x6x8xf32>
+    %b = affine.load %v[%o, %c] : memref<8x8xf32>
+    %s = affine.load %sum[%o, %i, %j] : memref<8x4x4xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %sum[%o, %i, %j] : memref<8x4x4xf32>
+  } } } }
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %c = 0 to 8 {
+    %a = affine.load %sum[%c, %i, %j] : memref<8x4x4xf32>
+    affine.store %a, %y[%i, %j, %c] : memref<4x4x8xf32>
+  } } }
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %c = 0 to 8 { affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+    %a = affine.load %x[%i + %p, %j + %q, %c] : memref<6x6x8xf32>
+    %b = affine.load %w[%c, %p, %q] : memref<8x3x3xf32>
+    %s = affine.load %z[%i, %j, %c] : memref<4x4x8xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %z[%i, %j, %c] : memref<4x4x8xf32>
+  } } } } }
+  return
+}
+}
