@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Explore/Explorer.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/Pipelines/Guard.h"
@@ -68,6 +69,8 @@ public:
         return failure(path, finished ? "it cannot be read" : "reading it crashed");
       if (llvm::Error error = checkSizes(path, *program.module))
         return error;
+      if (options.checkIndices)
+        (*program.module)->setAttr(checkIndicesAttr, UnitAttr::get(&context));
       bool works = true;
       if (first > 1)
         finished = finishes([&] { works = succeeded(runStages(*program.module, 1, 2, compile)); });

@@ -25,6 +25,7 @@ namespace tilewright::explore {
 struct ExploreOptions {
   std::vector<std::string> programs; // files
   std::string fp = "default";
+  bool checkIndices = false;
   int64_t threads = 1; // of parallel loops
   unsigned jobs = 1;
 };

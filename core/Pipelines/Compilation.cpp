@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Compilation.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Pipelines/Header.h"
+#include "core/Transforms/Lower/LLVM/CheckReport.h"
 #include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
@@ -140,8 +142,13 @@ llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, ll
       return error;
   if (mlir::failed(runStages(module, 5, 5, options)))
     return failed();
-  if (!output.header.empty())
-    result.header = cHeader(result.signatures, output.header, options.target, form == ProgramForm::Source);
+  if (!output.header.empty()) {
+    HeaderChecks checks{module->hasAttr(checkIndicesAttr), {}};
+    for (const Signature &signature : result.signatures)
+      if (module.lookupSymbol(signature.name + failureSuffix))
+        checks.reporting.insert(signature.name);
+    result.header = cHeader(result.signatures, output.header, options.target, form == ProgramForm::Source, checks);
+  }
   if (output.kind.empty())
     return result;
   if (form == ProgramForm::Functions) {

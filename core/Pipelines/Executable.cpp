@@ -16,6 +16,8 @@
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/KernelTrace.h"
 #include "core/Runtime/C/Profiler.h"
+#include "core/Runtime/C/Program.h"
+#include "core/Transforms/Lower/LLVM/CheckReport.h"
 #include "core/Transforms/Lower/Vectors/TraceKernels.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -111,6 +113,8 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
     module->removeAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName());
   if (auto traced = module->getAttrOfType<ArrayAttr>(tracedAttr))
     result->sites = llvm::map_to_vector(traced.getAsRange<NameLoc>(), [](NameLoc each) { return each; });
+  const std::string check = signature.name + failedCheckSuffix;
+  bool hasCheck = module.lookupSymbol(check) != nullptr;
   double begin = secondsNow();
   if (!place.isHost() && !place.model) {
     auto placed = placeProgram(module, signature, place, tiles);
@@ -151,6 +155,12 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
     return learned.takeError();
   result->learnedSizes = static_cast<int64_t *>(*learned);
   std::fill_n(result->learnedSizes, signature.numSizes, -1);
+  if (hasCheck) {
+    auto failed = result->jit->lookup(check);
+    if (!failed)
+      return failed.takeError();
+    result->failedCheck = static_cast<FailedCheck *>(*failed);
+  }
   double end = secondsNow();
   result->compileTimes = {0, compiled - begin, end - compiled};
   return result;
@@ -177,6 +187,8 @@ llvm::Error tilewright::statusError(int32_t status, llvm::ArrayRef<int64_t> size
         "status 3: this machine does not grant a state of registers that the program's units need "
         "(a limit of the kernel or of the virtual machine); run it for a chip without these "
         "units: tw-targets lists chips and units");
+  case TW_BAD_INDEX:
+    return llvm::createStringError("status 9: an index made of data lies outside of its array, with " + given);
   default:
     return llvm::createStringError("status %d: no compiled program returns it; its code or memory is damaged", status);
   }
@@ -215,6 +227,13 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
 
 /// The error of a call that returned `status`.
 llvm::Error Executable::failed(int32_t status, llvm::ArrayRef<int64_t> sizes) {
+  if (failedCheck)
+    if (const char *message = std::exchange(failedCheck->message, nullptr)) {
+      tw_error told;
+      (void)tw_check_failed(&told, static_cast<tw_status>(status), programSignature.name.c_str(), message,
+                            failedCheck->code, failedCheck->extent);
+      return llvm::createStringError(llvm::formatv("status {0}: {1}", status, told.message).str());
+    }
   llvm::Error error = statusError(status, sizes);
   std::vector<int64_t> made(sizes.begin(), sizes.end());
   std::string what;

@@ -87,6 +87,10 @@ private:
   int32_t (*entry)(const int64_t *slots) = nullptr;
   void *workspaceSize = nullptr;
   int64_t *learnedSizes = nullptr; // what a call with status 1 made of its data; -1: nothing
+  struct FailedCheck {
+    const char *message;
+    int64_t code, extent;
+  } *failedCheck = nullptr; // what a refused call has found (CheckReport.h); null: the program says nothing
   Array workspace;
   std::vector<int64_t> workspaceSizes;
 };

@@ -85,7 +85,8 @@ llvm::Error tilewright::checkNamesInC(ArrayRef<Signature> signatures) {
   return llvm::Error::success();
 }
 
-std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, StringRef target, bool isSource) {
+std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, StringRef target, bool isSource,
+                                const HeaderChecks &checks) {
   std::string guard = "TILEWRIGHT_" + name.upper() + "_INCLUDED";
   for (char &c : guard)
     if (!llvm::isAlnum(c))
@@ -100,7 +101,7 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
                     "memory.\n"
                   : "Functions may run in several threads at once.\n"
                     " * All return 0, 1 = sizes disagree, 2 = out of memory, 3 = device error.\n")
-     << " */\n"
+     << (checks.indices ? " * 9 = an index lies outside of its array.\n" : "") << " */\n"
      << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <stdint.h>\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const Signature &signature : signatures) {
@@ -141,6 +142,12 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
        << "int64_t " << signature.name << "_workspace(" << (sizes.empty() ? "void" : sizes) << ");\n"
        << "int " << signature.name << "_in(" << parameters << (parameters.empty() ? "" : ", ") << "void *workspace);\n"
        << "int " << signature.name << "_packed(const int64_t *slots);\n";
+    if (checks.reporting.contains(signature.name))
+      os << "/* After a call of this thread that returned 1 or 9: a message or null, in which {index} stands for "
+            "found[0]\n"
+            " * (one less where it is above 0) and {extent} for found[1]. */\n"
+            "const char *"
+         << signature.name << "_failure(int64_t found[2]);\n";
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return text;

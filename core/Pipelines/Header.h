@@ -14,6 +14,7 @@
 #define TILEWRIGHT_CORE_PIPELINES_HEADER_H
 
 #include "core/Analysis/Signature.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 
 namespace tilewright {
@@ -21,10 +22,16 @@ namespace tilewright {
 /// An error for a function whose name no declaration in C or C++ can have.
 llvm::Error checkNamesInC(llvm::ArrayRef<Signature> signatures);
 
+/// What the code of a header checks in calls.
+struct HeaderChecks {
+  bool indices = false;        // calls may end with the status of bad indices
+  llvm::StringSet<> reporting; // functions that say what a refused call has found (CheckReport.h)
+};
+
 /// The text of a header that declares all functions of `signatures`; `name` is its file name. Source (writeC,
 /// writeLLVM) has one function for each: `isSource`; code also those that take their temporary memory from the caller.
 std::string cHeader(llvm::ArrayRef<Signature> signatures, llvm::StringRef name, llvm::StringRef target,
-                    bool isSource = false);
+                    bool isSource = false, const HeaderChecks &checks = {});
 
 } // namespace tilewright
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Run.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/ErrorBound.h"
 
@@ -256,6 +257,7 @@ llvm::Error Run::reference() {
   };
   OwningOpRef<ModuleOp> copy = program.clone();
   (*copy)->removeAttr(nativeCodeAttr);
+  (*copy)->removeAttr(checkIndicesAttr); // the program itself has refused bad indices before
   auto executable = Executable::compile(*copy, 1, plain);
   if (!executable)
     return executable.takeError();

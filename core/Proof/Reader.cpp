@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Proof/Reader.h"
+#include "core/Analysis/IndexChecks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -290,7 +291,7 @@ void Reader::readOperation(Operation *op) {
     return;
   }
   if (auto same = dyn_cast<tile::RequireSizeOp>(op)) { // what follows runs where they are equal
-    if (time.empty() && isExact)
+    if (time.empty() && isExact && !op->hasAttr(badIndexAttr))
       conditions.addEqual(numberOf(same.getProduced()), numberOf(same.getGiven()));
     return;
   }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Tools/Command.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Pipelines/Guard.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
@@ -43,7 +44,10 @@ ProgramOptions::ProgramOptions(cl::OptionCategory &category)
       functionName("function", cl::desc("The function meant (default: the public ones)"), cl::cat(category)),
       threads("threads", cl::desc("Threads of parallel loops"), cl::init(1), cl::cat(category)),
       fp("fp", cl::desc("Floating-point contract: default, strict, reproducible or fast"), cl::init("default"),
-         cl::cat(category)) {}
+         cl::cat(category)),
+      checkIndices("check-indices",
+                   cl::desc("An index made of data that lies outside of its array is an error of the call"),
+                   cl::cat(category)) {}
 
 llvm::Error ProgramOptions::check() const {
   if (llvm::Error error = TargetOptions::check())
@@ -93,8 +97,11 @@ Program::Program(const ProgramOptions &options)
 
 mlir::ModuleOp Program::read() {
   // Verifiers of operations may crash on what they take for granted.
-  if (finishes([&] { module = parseProgram(options.inputFile, sources, mlirContext); }))
+  if (finishes([&] { module = parseProgram(options.inputFile, sources, mlirContext); })) {
+    if (module && options.checkIndices)
+      (*module)->setAttr(checkIndicesAttr, mlir::UnitAttr::get(&mlirContext));
     return module.get();
+  }
   (void)fail("reading '" + options.inputFile +
              "' crashed: MLIR's parser or verifier takes something for granted that does not hold there; 'mlir-opt' of "
              "LLVM " LLVM_VERSION_STRING " shows where");

@@ -53,6 +53,7 @@ struct ProgramOptions : TargetOptions {
   llvm::cl::opt<std::string> inputFile, functionName;
   llvm::cl::opt<int64_t> threads;
   llvm::cl::opt<std::string> fp;
+  llvm::cl::opt<bool> checkIndices;
 
   llvm::Error check() const override;
   /// `reproducer`: the file that a crash leaves behind.

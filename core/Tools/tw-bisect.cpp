@@ -69,6 +69,8 @@ static std::string commandFor(const Arguments &arguments, const Subject &subject
     command += " --threads=" + std::to_string(arguments.program.threads);
   if (arguments.program.fp != "default")
     command += " --fp=" + arguments.program.fp;
+  if (arguments.program.checkIndices)
+    command += " --check-indices";
   if (arguments.seed != 0)
     command += " --seed=" + std::to_string(arguments.seed);
   if (!subject.given.empty())

@@ -148,6 +148,7 @@ int main(int argc, char **argv) {
   if (options.programs.size() == 1 && options.programs.front() == "-")
     return fail("name the programs, FILE.mlir...: each is read by every thread");
   options.fp = arguments.program.fp;
+  options.checkIndices = arguments.program.checkIndices;
   options.threads = arguments.program.threads;
   options.jobs = arguments.jobs;
   const bool shows = llvm::errs().is_displayed();

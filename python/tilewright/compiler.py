@@ -72,11 +72,14 @@ def _compile(text: bytes, name: str, options: dict, in_process: bool,
 
 def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Optional[str] = None, fp: str = "default",
           threads: int = 1, name: str = "<text>", plugins: Sequence[str] = (), output: Optional[str] = None,
-          cache: Union[None, bool, str, os.PathLike, Cache] = None, in_process: Optional[bool] = None) -> Artifact:
+          cache: Union[None, bool, str, os.PathLike, Cache] = None, in_process: Optional[bool] = None,
+          check_indices: bool = False) -> Artifact:
     """Compiles MLIR text or bytecode for any target, without loading what comes of it. The options are those of `compile`;
     `output` is the kind of the artifact, as the end of a file's name says it ("so" for processors, "tw" for devices)."""
     source = text.encode() if isinstance(text, str) else bytes(text)
     options: dict[str, Any] = {"plugin": list(plugins), "target": target, "fp": fp, "threads": threads}
+    if check_indices:
+        options["check-indices"] = "yes"
     if function:
         options["function"] = function
     facts = _described(target, tuple(plugins))
@@ -116,7 +119,8 @@ def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Option
 
 def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Optional[str] = None, fp: str = "default",
             threads: int = 1, device: Optional[str] = None, name: str = "<text>", plugins: Sequence[str] = (),
-            cache: Union[None, bool, str, os.PathLike, Cache] = None, in_process: Optional[bool] = None) -> Program:
+            cache: Union[None, bool, str, os.PathLike, Cache] = None, in_process: Optional[bool] = None,
+            check_indices: bool = False) -> Program:
     """Compiles MLIR text or bytecode to a program that can be called.
 
     target      "TARGET[:CHIP]", as tw-targets lists them
@@ -131,6 +135,7 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     cache       None: the default directory (TILEWRIGHT_CACHE_DIR); False: none; else a directory
     in_process  False: in a process of its own; None: in this one, unless TILEWRIGHT_IN_PROCESS is 0, TensorFlow is loaded, or
                 it crashed before
+    check_indices  an index made of data that lies outside of its array is an error of the call; else such an access is undefined
     """
     chip = json.loads(_described(target, tuple(plugins)))
     if device is None:
@@ -140,6 +145,8 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     if device in ("emulator", "model"):
         source = text.encode() if isinstance(text, str) else bytes(text)
         options: dict[str, Any] = {"plugin": list(plugins), "target": target, "fp": fp, "threads": threads, "device": device}
+        if check_indices:
+            options["check-indices"] = "yes"
         if function:
             options["function"] = function
         here = _is_safe_here() if in_process is None else in_process
@@ -151,7 +158,7 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     if device == "host" and chip["refusal"]:
         raise OptionError(f"programs of '{target}' do not run here: {chip['refusal']}")
     return load_artifact(build(text, target=target, function=function, fp=fp, threads=threads, name=name, plugins=plugins,
-                               cache=cache, in_process=in_process))
+                               cache=cache, in_process=in_process, check_indices=check_indices))
 
 
 def load_artifact(artifact: Artifact) -> Program:

@@ -33,11 +33,13 @@ class Options:
               "model"
     fp        "default" | "strict" | "reproducible" | "fast": may sums be re-associated (`tw-run --fp`)
     threads   threads of parallel loops on hosts; None: as many as this process may use
+    check_indices  an index made of data that lies outside of its array is an error of the call
     """
     target: str = "cpu:host"
     device: Optional[str] = None
     fp: str = "default"
     threads: Optional[int] = None
+    check_indices: bool = False
 
     def __post_init__(self) -> None:
         if self.threads is None:
@@ -47,12 +49,13 @@ class Options:
     def compile(self, write: Callable[[bool], str], name: str = "<graph>") -> Program:
         """The program of the text of `write` (`with_places`)."""
         return with_places(lambda text: compile(text, target=self.target, device=self.device, fp=self.fp,
-                                                threads=self.threads, name=name), write)
+                                                threads=self.threads, name=name, check_indices=self.check_indices), write)
 
     def build(self, write: Callable[[bool], str], target: str, name: str = "<graph>") -> Any:
         """The artifact of the text for a target, for a package."""
         threads = self.threads if target.startswith("cpu") else 1
-        return with_places(lambda text: build(text, target=target, fp=self.fp, threads=threads, name=name), write)
+        return with_places(lambda text: build(text, target=target, fp=self.fp, threads=threads, name=name,
+                                              check_indices=self.check_indices), write)
 
 
 #: Values that an option may have, where they can be listed.

@@ -20,6 +20,7 @@ _STATUS = {
     2: "the program has no memory for its temporaries{sizes}",
     3: "this machine does not grant a state of registers that the program's units need (a limit of the kernel or of the "
        "virtual machine); compile for a chip without these units",
+    9: "an index made of data lies outside of its array{sizes}",
 }
 
 
@@ -40,6 +41,10 @@ class HostCode:
         self._function = getattr(self.library, f"{signature.name}_packed")
         self._function.argtypes = None # an array of slots is passed as it is
         self._function.restype = ctypes.c_int
+        self._failure = getattr(self.library, f"{signature.name}_failure", None)
+        if self._failure is not None:
+            self._failure.argtypes = [ctypes.POINTER(ctypes.c_int64)]
+            self._failure.restype = ctypes.c_char_p
 
     def launch(self, *slots: int) -> None:
         status = self._function(self._slots(*slots))
@@ -47,6 +52,12 @@ class HostCode:
             self.failed(status, slots)
 
     def failed(self, status: int, slots: Sequence[int]) -> None:
+        found = (ctypes.c_int64 * 2)()
+        told = self._failure(found) if self._failure is not None and status in (1, 9) else None
+        if told is not None: # of the thread that called
+            code, extent = found
+            text = told.decode().replace("{index}", str(code - (code > 0))).replace("{extent}", str(extent))
+            raise CallError(f"status {status}: {text}", status)
         sizes = "".join(f" {size}" for size in slots[: self._sizes])
         text = _STATUS.get(status, "no compiled program returns it; its code or memory is damaged")
         raise CallError(f"status {status}: {text.format(sizes=sizes)}", status)

@@ -19,6 +19,7 @@ if SANITIZERS:
     pytest.skip("a sanitized library is not loaded into Python", allow_module_level=True)
 import tilewright
 from sample_programs import LINEAR, MATMUL
+from test_check_indices import ROWS
 
 W, B = np.arange(32, dtype=np.float32).reshape(8, 4), np.array([1, 2, 3, 4], np.float32)
 
@@ -48,6 +49,15 @@ def test_tw_launch(packages, tmp_path):
     report = json.loads(text)
     assert np.array_equal(np.load(tmp_path / "y.npy"), x @ W + B)
     assert report["target"] == "host" and report["benchmark"]["seconds"] > 0
+
+
+def test_a_bad_index_is_named(tmp_path):
+    """Code of a processor that checks indices says which one was outside."""
+    tilewright.save(tmp_path / "rows.tw", tilewright.Entry([tilewright.build(ROWS, name="rows.mlir", check_indices=True, cache=False)]))
+    np.save(tmp_path / "table.npy", np.zeros((50, 16), np.float32))
+    np.save(tmp_path / "ids.npy", np.array([1, -4, 60], np.int64))
+    text = launch(tmp_path / "rows.tw", "--input", tmp_path / "table.npy", "--input", tmp_path / "ids.npy", expect=1).stderr
+    assert "program 'rows' refuses its data: rows.mlir:11:10: index -4 is outside of dimension 0 of argument 0" in text
 
 
 @pytest.mark.parametrize("options, message", [

@@ -219,6 +219,32 @@ def test_addresses():
     assert caught.value.status == 1
 
 
+ELEMENTS = """
+func.func @elements(%a: tensor<9xf32>, %at: tensor<6xi32>) -> tensor<6xf32> {
+  %e = tensor.empty() : tensor<6xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%at : tensor<6xi32>) outs(%e : tensor<6xf32>) {
+  ^bb0(%k: i32, %out: f32):
+    %p = arith.index_cast %k : i32 to index
+    %x = tensor.extract %a[%p] : tensor<9xf32>
+    linalg.yield %x : f32
+  } -> tensor<6xf32>
+  return %r : tensor<6xf32>
+}"""
+
+
+@pytest.mark.parametrize("place", [{}, {"target": "nvidia:H200", "device": "emulator"}])
+def test_check_indices(place):
+    program = tilewright.compile(ELEMENTS, name="elements.mlir", check_indices=True, **place)
+    a, at = data(9), np.array([8, 0, 3, 3, 1, 7], np.int32)
+    assert np.array_equal(program(a, at), a[at])
+    at[2] = 9
+    message = r"elements.mlir:8:10: index 9 is outside of dimension 0 of argument 0 \(tensor<9xf32>\), whose extent is 9"
+    with pytest.raises(tilewright.CallError, match=message) as caught:
+        program(a, at)
+    assert place or caught.value.status == 9
+
+
 @pytest.mark.parametrize("inputs, message", [
     (lambda: (data(5, 8), data(8, 4)), "'linear' takes 3 inputs, 2 were given"),
     (lambda: (data(5, 8, dtype=np.float64), data(8, 4), data(4)), r"input 0 is float64\[5,8\]; the program takes f32\[n0,8\]"),

@@ -357,6 +357,35 @@ TEST(RuntimeProgram, SizesInside) {
   EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, constants, nullptr, &host, &error), TW_OK) << error.message;
 }
 
+TEST(RuntimeProgram, IndexOutsideOfItsArray) {
+  Program program = parse(stepsText(R"([{"require": {"size": 0}, "equals": 0, "extent": 4, "index": 1,
+                                         "message": "{index} of {extent}{extent}, {size}"}])"));
+  ASSERT_TRUE(program);
+  int32_t array[4] = {};
+  void *arrays[] = {array}, *constants[] = {array};
+  Seen seen;
+  tw_host host = seen.host();
+  tw_error error;
+  int64_t sizes[] = {5};
+  EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, constants, nullptr, &host, &error), TW_BAD_INDEX);
+  EXPECT_STREQ(error.message, "program 'p' refuses its data: 4 of 44, {size}");
+  EXPECT_EQ(error.status, TW_BAD_INDEX);
+  sizes[0] = 0;
+  EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, constants, nullptr, &host, &error), TW_OK) << error.message;
+  // A negative index is its own code; a text that does not fit ends where the room does.
+  const std::string longText(2 * sizeof(error.message), 'x');
+  for (const auto &[message, expected] :
+       {std::pair(std::string("{index}"), std::string("program 'p' refuses its data: -3")),
+        std::pair(longText + "{index}",
+                  ("program 'p' refuses its data: " + longText).substr(0, sizeof(error.message) - 1))}) {
+    Program negative =
+        parse(stepsText(R"([{"require": -3, "equals": 0, "index": 1, "message": ")" + message + R"("}])"));
+    ASSERT_TRUE(negative);
+    EXPECT_EQ(tw_program_run(negative.get(), sizes, arrays, constants, nullptr, &host, &error), TW_BAD_INDEX);
+    EXPECT_EQ(error.message, expected);
+  }
+}
+
 TEST(RuntimeProgram, MalformedSteps) {
   for (const char *wrong :
        {R"("argument": 1, "dimension": 0)", R"("argument": 0, "dimension": 1)", R"("dimension": 0)"})

@@ -101,6 +101,13 @@ static llvm::Error set(twc_options &options, llvm::StringRef name, const std::st
     options.explain = true;
     return choose(form, name, value, {"json"});
   }
+  if (name == "check-indices") {
+    std::string form;
+    if (llvm::Error error = choose(form, name, value, {"yes", "no"}))
+      return error;
+    options.checkIndices = form == "yes";
+    return llvm::Error::success();
+  }
   if (name == "threads") {
     if (llvm::StringRef(value).getAsInteger(10, options.threads) || options.threads < 1 || options.threads > 1024) {
       options.threads = 1;
@@ -110,7 +117,7 @@ static llvm::Error set(twc_options &options, llvm::StringRef name, const std::st
   }
   return unknownName("option", name,
                      {"target", "plugin", "function", "fp", "threads", "output", "soname", "header", "explain",
-                      "reproducer", "device"});
+                      "reproducer", "device", "check-indices"});
 }
 
 twc_status twc_options_set(twc_options *options, const char *name, const char *value, twc_result **wanted) {

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/C/Objects.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Pipelines/Guard.h"
 #include "core/Pipelines/LargeLiterals.h"
 #include "core/Transforms/Host/SignatureManifest.h"
@@ -111,6 +112,8 @@ Job::Job(const twc_options &options, std::string name, twc_result &result)
 
 mlir::ModuleOp Job::read(llvm::StringRef text) {
   module = parseProgramText(text, name, sources, context);
+  if (module && options.checkIndices)
+    (*module)->setAttr(checkIndicesAttr, mlir::UnitAttr::get(&context));
   return module.get();
 }
 

@@ -34,7 +34,7 @@ struct twc_options {
   std::string function, fp = "default", soname, header, reproducer, device = "host";
   std::optional<std::string> output; // "": no code
   int64_t threads = 1;
-  bool explain = false;
+  bool explain = false, checkIndices = false;
 
   tilewright::CompileOptions compileOptions() const;
 };

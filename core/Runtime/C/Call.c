@@ -185,6 +185,13 @@ static tw_status do_require(call *c, const tw_step *step) {
     status = value_of(c, step->given, &given);
   if (status || produced == given)
     return status;
+  if (step->message) {
+    int64_t extent = 0;
+    if (step->extent && (status = value_of(c, step->extent, &extent)))
+      return status;
+    return tw_check_failed(c->error, step->is_index ? TW_BAD_INDEX : TW_BAD_SIZES, c->program->name, step->message,
+                           produced, extent);
+  }
   if (!step->has_argument)
     return tw_fail(c->error, TW_BAD_SIZES,
                    "sizes inside of program '%s' disagree: it makes %lld of its data where an operation needs %lld",

@@ -135,7 +135,12 @@ static tw_status read_require(tw_reader *r, const tw_json *json, tw_step *step) 
        !tw_read_index(tw_json_integer(json, "dimension", -1), r->program->arguments[step->argument].rank,
                       &step->dimension)))
     return tw_read_malformed(r, "requires a size of something that it does not have");
+  step->is_index = tw_json_integer(json, "index", 0) != 0;
+  step->message = tw_json_text(json, "message");
   tw_status status = tw_read_member(r, json, "require", &step->produced);
+  for (const tw_json *one = json->first; one && !status; one = one->next)
+    if (strcmp(one->key, "extent") == 0)
+      status = tw_read_member(r, json, "extent", &step->extent);
   return status ? status : tw_read_member(r, json, "equals", &step->given);
 }
 

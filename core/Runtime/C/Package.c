@@ -42,7 +42,8 @@ struct tw_function {
   tw_program program;
   void *library;
   int (*call)(const int64_t *slots);
-  const void **weights; /* by argument; null: the caller's */
+  const char *(*failure)(int64_t *found); /* what a refused call has found; null: it does not say */
+  const void **weights;                   /* by argument; null: the caller's */
 };
 
 static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_NO_MEMORY, "the host has no memory left"); }
@@ -344,6 +345,8 @@ static tw_status load(tw_function *function, const tw_json *facts, const char *t
   char symbol[1024];
   snprintf(symbol, sizeof(symbol), "%s_packed", function->program.name);
   *(void **)&function->call = dlsym(function->library, symbol);
+  snprintf(symbol, sizeof(symbol), "%s_failure", function->program.name);
+  *(void **)&function->failure = dlsym(function->library, symbol);
   function->weights = tw_arena_take(&function->arena, (function->program.num_arguments + 1) * sizeof(void *));
   if (!function->call)
     return damaged(function->package, "its code lacks a function", symbol, error);
@@ -406,6 +409,11 @@ static tw_status call_function(const tw_function *function, const int64_t *sizes
   int status = function->call(slots);
   if (slots != local)
     free(slots);
+  int64_t found[2];
+  const char *message =
+      (status == TW_BAD_SIZES || status == TW_BAD_INDEX) && function->failure ? function->failure(found) : NULL;
+  if (message)
+    return tw_check_failed(error, (tw_status)status, program->name, message, found[0], found[1]);
   if (status == 1)
     return tw_fail(
         error, TW_BAD_SIZES,

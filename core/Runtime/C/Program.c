@@ -26,6 +26,36 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
   return status;
 }
 
+/* Where `name` begins in `text`, before `end`; `end` if it is not there. */
+static const char *place_of(const char *name, const char *text, const char *end) {
+  const char *found = strstr(text, name);
+  return found && found < end ? found : end;
+}
+
+tw_status tw_check_failed(tw_error *error, tw_status status, const char *program, const char *message, int64_t code,
+                          int64_t extent) {
+  static const char index_name[] = "{index}", extent_name[] = "{extent}";
+  if (!error)
+    return status;
+  (void)tw_fail(error, status, "program '%s' refuses its data: ", program);
+  size_t at = strlen(error->message), room = sizeof(error->message);
+  const char *end = message + strlen(message);
+  while (message < end && at < room - 1) {
+    const char *index = place_of(index_name, message, end), *size = place_of(extent_name, message, end);
+    const char *next = index < size ? index : size;
+    int count = snprintf(error->message + at, room - at, "%.*s", (int)(next - message), message);
+    at += (size_t)count < room - at ? (size_t)count : room - at - 1;
+    message = next;
+    if (next == end)
+      break;
+    long long number = index < size ? (long long)(code > 0 ? code - 1 : code) : (long long)extent;
+    count = snprintf(error->message + at, room - at, "%lld", number);
+    at += (size_t)count < room - at ? (size_t)count : room - at - 1;
+    message += index < size ? sizeof(index_name) - 1 : sizeof(extent_name) - 1;
+  }
+  return status;
+}
+
 /* The same of an expression over sizes alone. */
 static int evaluate(const tw_expression *e, const int64_t *sizes, int64_t *result) {
   tw_scope in = {sizes, NULL};

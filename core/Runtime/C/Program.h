@@ -16,6 +16,10 @@
 #include "core/Runtime/C/Json.h"
 #include "tilewright/tilewright_driver.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum tw_op {
   TW_OP_NUMBER,   /* value */
   TW_OP_SIZE,     /* sizes[value] */
@@ -104,7 +108,9 @@ typedef struct tw_step {
   /* TW_REQUIRE: `produced` is `given`; with `has_argument`, extent `dimension` of `argument` */
   const tw_expression *produced, *given;
   size_t argument, dimension;
-  int has_argument;
+  int has_argument, is_index; /* the latter: `produced` is the code of an index */
+  const char *message;        /* null: that of sizes that disagree */
+  const tw_expression *extent;
 } tw_step;
 
 /* Sizes agree where `expression` is zero (`is_equality`), or else not negative. */
@@ -133,6 +139,10 @@ typedef struct tw_scope {
 int tw_evaluate(const tw_expression *e, const tw_scope *in, int64_t *result);
 /* Whether a call with these sizes makes sense. */
 tw_status tw_check_sizes(const tw_program *program, const int64_t *sizes, tw_error *error);
+/* The failure of a check of a program with a message: {index} in it is what `code` is of (the index itself where it is
+   negative, else one more), {extent} the number of that name. */
+tw_status tw_check_failed(tw_error *error, tw_status status, const char *program, const char *message, int64_t code,
+                          int64_t extent);
 /* The failure of sizes that make too much. */
 tw_status tw_too_large(const tw_program *program, tw_error *error);
 
@@ -149,5 +159,9 @@ typedef struct tw_data {
    keep their number. `data`: that of the artifact; null for a manifest alone. */
 tw_status tw_program_read(tw_arena *arena, const tw_json *manifest, const char ***kernels, size_t *num_kernels,
                           const tw_data *data, tw_program *program, tw_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* TILEWRIGHT_CORE_RUNTIME_C_PROGRAM_H */

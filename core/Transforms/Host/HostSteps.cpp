@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Host/HostWriter.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
+#include "core/Transforms/Lower/LLVM/TrackAllocations.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -218,7 +219,8 @@ FailureOr<Value> HostWriter::endingStep(const Object &step) {
     if (!given)
       return refuse("a comparison with something");
     Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, expression(*produced), expression(*given));
-    return Value(arith::SelectOp::create(b, same, status(0), status(1)));
+    return Value(
+        arith::SelectOp::create(b, same, status(0), status(step.get("index") ? badIndexStatus : sizesDisagreeStatus)));
   }
   if (auto buffer = step.getInteger("allocate")) {
     const Json &size = *step.get("bytes");

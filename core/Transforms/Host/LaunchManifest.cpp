@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Host/LaunchManifest.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Host/SignatureManifest.h"
@@ -324,12 +325,20 @@ LogicalResult LaunchManifest::require(tile::RequireSizeOp op, Array &into) {
   if (failed(produced) || failed(given))
     return failure();
   format = std::max<int64_t>(format, 3);
-  Object step{{"require", std::move(*produced)}, {"equals", std::move(*given)}};
+  bool isIndex = op->hasAttr(badIndexAttr);
+  Object step{{"require", std::move(*produced)}};
+  step[isIndex ? "extent" : "equals"] = std::move(*given);
   if (op.getOutput()) {
     int64_t inputs = llvm::count_if(signature.arguments, [](const SignatureArgument &each) { return !each.isResult; });
     step["argument"] = inputs + int64_t(*op.getOutput());
     step["dimension"] = int64_t(*op.getDimension());
   }
+  if (isIndex) {
+    step["equals"] = 0;
+    step["index"] = 1;
+  }
+  if (auto message = op->getAttrOfType<StringAttr>(messageAttr))
+    step["message"] = message.getValue();
   into.push_back(std::move(step));
   return success();
 }

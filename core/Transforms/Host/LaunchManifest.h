@@ -37,7 +37,8 @@
 ///   {"while": E, "before": [..], "do": [..]}     before; ends if E is 0; do; again
 ///   {"require": E, "equals": E, ..}              ends the call where they differ (format 3); with "argument": a and
 ///                                                "dimension": d, an extent of a result that the program makes of its
-///                                                data, and the caller's
+///                                                data, and the caller's; with "message": what the caller is told; with
+///                                                "index": 1 and "extent": E, the code of an index (IndexChecks.h)
 ///
 /// A grid has at most 2^31 - 1 blocks along x and 65535 along y and along z (core/Runtime/C/Limits.h). The compiler
 /// makes one dimension of those that may be longer (LaneGrid.h); a loader refuses calls whose grids are larger.

@@ -27,10 +27,14 @@
 /// does for all elements, which a reduction finds out before the operation. An assertion is compared after the
 /// operations that do what they do whether it holds or not.
 ///
+/// With `--check-indices` indices made of data are compared with their arrays, too (CheckIndices.h).
+///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Signature.h"
 #include "core/Analysis/SizeGroups.h"
+#include "core/Transforms/Import/CheckIndices.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 
@@ -435,7 +439,8 @@ static LogicalResult requireAssertions(func::FuncOp function) {
     OpBuilder builder(op);
     Value one = arith::ConstantIndexOp::create(builder, op.getLoc(), 1);
     Value holds = arith::IndexCastUIOp::create(builder, op.getLoc(), builder.getIndexType(), op.getArg());
-    tile::RequireSizeOp::create(builder, op.getLoc(), holds, one, IntegerAttr(), IntegerAttr());
+    auto check = tile::RequireSizeOp::create(builder, op.getLoc(), holds, one, IntegerAttr(), IntegerAttr());
+    check->setAttr(messageAttr, op.getMsgAttr());
     op.erase();
   }
   return success();
@@ -443,7 +448,8 @@ static LogicalResult requireAssertions(func::FuncOp function) {
 
 void CheckOperandSizes::runOnOperation() {
   for (func::FuncOp function : publicFunctions(getOperation())) {
-    if (failed(requireAssertions(function)))
+    if (failed(requireAssertions(function)) ||
+        (getOperation()->hasAttr(checkIndicesAttr) && failed(checkIndices(function))))
       return signalPassFailure();
     if (function.getBody().hasOneBlock())
       DemandChecker(function).run();

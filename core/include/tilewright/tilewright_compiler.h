@@ -81,6 +81,7 @@ TW_API void twc_options_destroy(twc_options *options);
      function    the function meant; without it the public ones
      fp          default, strict, reproducible or fast
      threads     1 to 1024 threads of parallel loops
+     check-indices  yes: an index made of data that lies outside of its array is an error of the call; "no" at first
      output      what the artifact is, as the end of a file's name says it: so, o, ll, tw, c or a kind of code of the
                  target; without it "so" for processors, "tw" for devices; "none": no code
      soname      the name that a shared library carries

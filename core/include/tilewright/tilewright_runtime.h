@@ -48,7 +48,8 @@ typedef enum tw_status {
   TW_BAD_VERSION = 5,  /* an artifact of a newer format than this library reads */
   TW_WRONG_CHIP = 6,   /* the artifact's code is for another chip than the device */
   TW_NO_DRIVER = 7,    /* this machine has no driver for the target, or this library does not know it */
-  TW_BAD_ARGUMENT = 8  /* the caller's mistake: a null pointer, an unknown program */
+  TW_BAD_ARGUMENT = 8, /* the caller's mistake: a null pointer, an unknown program */
+  TW_BAD_INDEX = 9     /* an index made of data lies outside of its array (--check-indices) */
 } tw_status;
 
 typedef struct tw_error {

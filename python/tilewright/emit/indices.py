@@ -9,8 +9,8 @@ from .sizes import product
 from .value import Value
 
 
-def check_range(c, index, size):
-    """Refuses, in the call, an index that is not in -size .. size - 1."""
+def check_range(c, index, size, what="an index"):
+    """Refuses, in the call, an index that is not in -size .. size - 1. `what` the index is, for the message."""
     f = c.f
     if 0 in index.shape:
         return
@@ -23,7 +23,8 @@ def check_range(c, index, size):
     f.reads_at_indices = True
     s = Scalars(f)
     good = s.logical_not(s.extract(bad, []))
-    f.line(f'cf.assert {good.name}, "an index is out of range"')
+    extent = f"extent {size}" if isinstance(size, int) else "its extent"
+    f.line(f'cf.assert {good.name}, "{what} is out of range of the dimension that it reads or writes ({extent})"')
 
 
 def wrapped(s, a, size):

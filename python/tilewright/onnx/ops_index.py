@@ -28,7 +28,7 @@ def gather(c, x, indices):
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1:])
     if 0 in shape or 0 in x.shape:
         return c.f.empty(shape, x.type)
-    check_range(c, indices, x.shape[axis])
+    check_range(c, indices, x.shape[axis], f"an index into dimension {axis}")
     held = c.f.view(indices, (*indices.shape, *[1] * (x.rank - 1 - axis)))
 
     def body(s, a):
@@ -42,7 +42,7 @@ def gather_elements(c, x, indices):
     axis = c.axis(c.attribute("axis", 0), x.rank)
     if 0 in indices.shape:
         return c.f.empty(indices.shape, x.type)
-    check_range(c, indices, x.shape[axis])
+    check_range(c, indices, x.shape[axis], f"an index into dimension {axis}")
 
     def body(s, a):
         at = [s.index(i) for i in range(x.rank)]
@@ -65,7 +65,7 @@ def gather_nd(c, x, indices):
         return c.f.empty(shape, x.type)
     lead, parts = indices.rank - 1, components(c, indices, count)
     for k, each in enumerate(parts):
-        check_range(c, each, x.shape[batch + k])
+        check_range(c, each, x.shape[batch + k], f"an index into dimension {batch + k}")
     held = [c.f.view(p, (*p.shape, *[1] * (len(shape) - lead))) for p in parts]
 
     def body(s, *elements):
@@ -97,7 +97,7 @@ def scatter_nd(c, x, indices, updates):
     total, rest = product(indices.shape[:-1]), x.shape[count:]
     parts = [f.view(p, (total,)) for p in components(c, indices, count)]
     for k, each in enumerate(parts):
-        check_range(c, each, x.shape[k])
+        check_range(c, each, x.shape[k], f"an index into dimension {k}")
     updates = f.view(updates, (total, *rest))
     with f.loop(total, [x]) as (i, (state,), results):
         s, position = Scalars(f), Scalar(i, "index")

@@ -144,7 +144,7 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
 
 def refused(error):
     """What a call of a program that reads at computed indices says where it is refused."""
-    return IndexError("an index is out of range of the dimension that it reads or writes") if error.status == 1 else error
+    return IndexError(str(error)) if error.status in (1, 9) else error
 
 
 def new_seed():

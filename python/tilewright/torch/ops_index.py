@@ -25,7 +25,7 @@ def as_index(c, index):
 def embedding(c, weight, index, padding=-1, scale=False, sparse=False):
     if 0 in c.shape or 0 in weight.shape:
         return c.f.empty(c.shape, c.type)
-    check_range(c, index, weight.shape[0])
+    check_range(c, index, weight.shape[0], "an index into the rows of an embedding")
     column = index.rank
     return c.f.map([c.f.view(index, (*index.shape, 1))], c.shape, c.type,
                    lambda s, a: s.extract(weight, [wrapped(s, a, weight.shape[0]), s.index(column)]))
@@ -39,7 +39,7 @@ def index_select(c, x, axis, index):
     if 0 in c.shape or 0 in x.shape:
         return c.f.empty(c.shape, c.type)
     index = c.f.view(index, (c.shape[axis],))
-    check_range(c, index, x.shape[axis])
+    check_range(c, index, x.shape[axis], f"an index into dimension {axis}")
     held = c.f.view(index, (c.shape[axis], *[1] * (x.rank - 1 - axis)))
 
     def body(s, a):
@@ -58,7 +58,7 @@ def gather(c, x, axis, index, sparse_grad=False):
     axis = c.axis(axis, x.rank)
     if index.rank == 0:
         index = c.f.view(index, (1,))
-    check_range(c, index, x.shape[axis])
+    check_range(c, index, x.shape[axis], f"an index into dimension {axis}")
 
     def body(s, a):
         at = [s.index(i) for i in range(x.rank)]
@@ -89,7 +89,7 @@ class Advanced:
 
     def check(self):
         for i, index in zip(self.dims, self.indices):
-            check_range(self.c, index, self.x.shape[i])
+            check_range(self.c, index, self.x.shape[i], f"an index into dimension {i}")
 
     def read(self):
         c, x = self.c, self.x

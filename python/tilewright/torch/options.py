@@ -24,6 +24,8 @@ class Options:
     fp          "default" | "strict" | "reproducible" | "fast": may sums be re-associated (`tw-run --fp`)
     strict      an operation that cannot be compiled is an error; else it runs eagerly
     threads     threads of parallel loops on hosts; None: as many as PyTorch uses
+    check_indices  an index made of data that lies outside of its array is an error of the call; PyTorch's own operations at
+                indices are compared anyway
     plugins     files of target plugins to load, where the target is none of the SDK's own
     freeze      what follows from parameters and buffers alone is computed once, not at each call (`freeze.py`)
     """
@@ -33,6 +35,7 @@ class Options:
     strict: bool = False
     threads: int = None
     freeze: bool = False
+    check_indices: bool = False
     plugins: tuple = ()
 
     def __post_init__(self):

@@ -12,4 +12,4 @@ def compile_program(text, options):
     if options.board is not None:
         return options.board.compile(text, "<graph>", options.fp)
     return compile(text, target=options.target, fp=options.fp, threads=options.threads, device=options.device,
-                   plugins=options.plugins, name="<graph>")
+                   plugins=options.plugins, name="<graph>", check_indices=options.check_indices)

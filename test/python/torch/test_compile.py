@@ -218,10 +218,17 @@ def test_an_index_out_of_range_is_an_error():
     f = compiled(nn.functional.embedding)
     weight = torch.randn(4, 3)
     torch.testing.assert_close(f(torch.tensor([0, 3]), weight), weight[[0, 3]])
-    with pytest.raises(IndexError, match="out of range"):
+    with pytest.raises(IndexError, match=r"an index into the rows of an embedding is out of range of the dimension .*\(extent 4\)"):
         f(torch.tensor([1, 9]), weight)
     with pytest.raises(IndexError, match="out of range"):
         f(torch.tensor([1, -5]), weight)
+    torch._dynamo.reset()
+    for options in ({"target": "nvidia:H200", "device": "emulator"}, {"check_indices": True}):
+        f = compiled(nn.functional.embedding, options=options)
+        torch.testing.assert_close(f(torch.tensor([0, -1]), weight), weight[[0, 3]])
+        with pytest.raises(IndexError, match=r"an index into the rows of an embedding is out of range of the dimension .*\(extent 4\)"):
+            f(torch.tensor([1, 9]), weight)
+        torch._dynamo.reset()
 
 
 @pytest.mark.parametrize("target", ["nvidia:H200", "amd:MI300X"])

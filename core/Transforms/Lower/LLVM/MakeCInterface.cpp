@@ -13,6 +13,7 @@
 ///   int64_t f_workspace(int64_t n0, ...)
 ///   int     f(int64_t n0, ..., const float *in0, ..., float *out0)
 ///   int     f_packed(const int64_t *slots)                                         one slot an argument of f
+///   const char *f_failure(int64_t found[2])                                        see CheckReport.h
 ///   int     f_call(int64_t *slots), int64_t f_workspace_call(int64_t *slots)   (packed-call, instead of both)
 ///
 /// f keeps its workspace per thread through a POSIX thread key: no thread-local
@@ -20,7 +21,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Signature.h"
+#include "core/Transforms/Lower/LLVM/CheckReport.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
 #include "core/Transforms/Lower/LLVM/SizeProduct.h"
 #include "core/Transforms/Lower/LLVM/TrackAllocations.h"
@@ -70,12 +73,15 @@ public:
   void makePacked();
   void makePlain();
   void makeSlots();
+  func::FuncOp threadArena();
+  /// What refused calls leave behind, if there is something to tell.
+  std::optional<CheckReport> report;
 
 private:
   void makePacked(func::FuncOp callee, StringRef suffix);
   func::FuncOp declare(StringRef suffix, ArrayRef<Type> inputs, ArrayRef<Type> results);
   LLVM::LLVMFuncOp external(StringRef name, ArrayRef<Type> inputs, Type result);
-  func::FuncOp threadArena();
+  void refuseSizes();
   SmallVector<Type> sizeTypes() { return SmallVector<Type>(signature.numSizes, index); }
   SmallVector<Type> argumentTypes();
   Value constant(int64_t value, Type type) {
@@ -180,6 +186,13 @@ void Wrapper::makeWorkspace() {
   func::ReturnOp::create(builder, loc, bytes);
 }
 
+/// The side of a branch on which sizes disagree.
+void Wrapper::refuseSizes() {
+  if (report)
+    report->clear(builder, loc);
+  scf::YieldOp::create(builder, loc, constant(sizesDisagreeStatus, i32));
+}
+
 void Wrapper::makeIn() {
   SmallVector<Type> types = argumentTypes();
   types.push_back(pointer);
@@ -195,7 +208,7 @@ void Wrapper::makeIn() {
   auto valid = scf::IfOp::create(builder, loc, TypeRange(i32), sizesAgree(sizes), /*withElseRegion=*/true);
   func::ReturnOp::create(builder, loc, valid.getResult(0));
   builder.setInsertionPointToStart(valid.elseBlock());
-  scf::YieldOp::create(builder, loc, constant(sizesDisagreeStatus, i32));
+  refuseSizes();
 
   builder.setInsertionPointToStart(valid.thenBlock());
   if (stateCheck) {
@@ -328,6 +341,8 @@ func::FuncOp Wrapper::threadArena() {
   auto filled = scf::IfOp::create(builder, loc, isNull(fresh), /*withElseRegion=*/true);
   builder.setInsertionPointToStart(filled.elseBlock());
   LLVM::StoreOp::create(builder, loc, bytes, fresh);
+  if (module.walk([](func::FuncOp op) { return WalkResult(failure(CheckReport::isNeeded(op))); }).wasInterrupted())
+    CheckReport::initialise(builder, loc, fresh);
   builder.setInsertionPointAfter(filled);
   scf::YieldOp::create(builder, loc, fresh);
   builder.setInsertionPointAfter(grown);
@@ -354,7 +369,7 @@ void Wrapper::makePlain() {
   auto valid = scf::IfOp::create(builder, loc, TypeRange(i32), sizesAgree(sizes), /*withElseRegion=*/true);
   func::ReturnOp::create(builder, loc, valid.getResult(0));
   builder.setInsertionPointToStart(valid.elseBlock());
-  scf::YieldOp::create(builder, loc, constant(sizesDisagreeStatus, i32));
+  refuseSizes();
   builder.setInsertionPointToStart(valid.thenBlock());
   Value bytes = func::CallOp::create(builder, loc, workspace, sizes).getResult(0);
   Value space = func::CallOp::create(builder, loc, arena, bytes).getResult(0);
@@ -384,19 +399,23 @@ AffineExpr outputExtent(const Signature &signature, tile::RequireSizeOp op) {
   return {};
 }
 
-/// Sizes that are not as required end the call; that of a result is left in `learned`, if that is not null.
-void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::GlobalOp learned) {
+/// Sizes that are not as required, and indices outside of their arrays, end the call; the size of a result is left in
+/// `learned`, if that is not null, and what `report` writes is left behind.
+void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::GlobalOp learned, CheckReport *report) {
   SmallVector<tile::RequireSizeOp> checks;
   body.walk([&](tile::RequireSizeOp op) { checks.push_back(op); });
   for (tile::RequireSizeOp op : checks) {
     auto module = body->getParentOfType<ModuleOp>();
     Location loc = op.getLoc();
-    if (!module.lookupSymbol(refuseSizesName)) {
+    bool isIndex = op->hasAttr(badIndexAttr);
+    const char *refuse = isIndex ? refuseIndexName : refuseSizesName;
+    if (!module.lookupSymbol(refuse)) {
       OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-      func::FuncOp::create(top, loc, refuseSizesName, top.getFunctionType({}, {})).setPrivate();
+      func::FuncOp::create(top, loc, refuse, top.getFunctionType({}, {})).setPrivate();
     }
     OpBuilder builder(op);
-    Value wrong = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, op.getProduced(), op.getGiven());
+    Value right = isIndex ? arith::ConstantIndexOp::create(builder, loc, 0).getResult() : op.getGiven();
+    Value wrong = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, op.getProduced(), right);
     auto refused = scf::IfOp::create(builder, loc, wrong, /*withElseRegion=*/false);
     builder.setInsertionPointToStart(refused.thenBlock());
     AffineExpr extent = learned && op.getOutput() ? outputExtent(signature, op) : AffineExpr();
@@ -408,7 +427,9 @@ void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::Global
       Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), op.getProduced());
       LLVM::StoreOp::create(builder, loc, number, slot);
     }
-    func::CallOp::create(builder, loc, TypeRange(), refuseSizesName, ValueRange());
+    if (report)
+      report->write(builder, op);
+    func::CallOp::create(builder, loc, TypeRange(), refuse, ValueRange());
     op.erase();
   }
 }
@@ -433,8 +454,12 @@ void MakeCInterface::runOnOperation() {
       return signalPassFailure();
     function.setPrivate();
     function->setAttr(bodyAttr, UnitAttr::get(&getContext()));
-    lowerSizeChecks(function, *signature, packedCall ? learnedSizes(function, *signature) : LLVM::GlobalOp());
     Wrapper wrapper(function, *signature, stateCheck);
+    if (CheckReport::isNeeded(function))
+      wrapper.report.emplace(function, signature->name, packedCall ? func::FuncOp() : wrapper.threadArena(),
+                             arenaAlignment);
+    lowerSizeChecks(function, *signature, packedCall ? learnedSizes(function, *signature) : LLVM::GlobalOp(),
+                    wrapper.report ? &*wrapper.report : nullptr);
     wrapper.makeWorkspace();
     wrapper.makeIn();
     if (packedCall) {

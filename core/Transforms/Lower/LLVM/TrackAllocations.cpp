@@ -18,6 +18,7 @@
 ///       releaseAll(frame); return status; }         link block; return block + 64; }
 ///     f.body(..., frame);
 ///     releaseAll(frame); return 0; }              refuse_sizes(): longjmp(frame.jump, 1)
+///                                                 refuse_index(): longjmp(frame.jump, 9)
 ///
 /// Loops that allocate run on the calling thread (lower-parallel), so that the
 /// jump never leaves a thread.
@@ -83,7 +84,12 @@ private:
   OpBuilder builder;
   Location loc;
   Type pointer, none, i32, i64;
-  LLVM::LLVMFuncOp malloc, refuse, free, jumpTo, setJump, allocate, release, releaseAll;
+  /// The status that a call of `callee` ends with; 0: none.
+  int statusOf(LLVM::LLVMFuncOp callee) const {
+    return !callee ? 0 : callee == refuse ? sizesDisagreeStatus : callee == refuseIndex ? badIndexStatus : 0;
+  }
+
+  LLVM::LLVMFuncOp malloc, refuse, refuseIndex, free, jumpTo, setJump, allocate, release, releaseAll;
 };
 
 } // namespace
@@ -110,7 +116,7 @@ SetVector<LLVM::LLVMFuncOp> Tracker::leaving() {
     module.walk([&](LLVM::CallOp op) {
       auto caller = op->getParentOfType<LLVM::LLVMFuncOp>();
       LLVM::LLVMFuncOp callee = calleeOf(op);
-      bool leaves = callee && (callee == malloc || callee == refuse || found.contains(callee));
+      bool leaves = callee && (callee == malloc || statusOf(callee) || found.contains(callee));
       if (leaves && caller && caller.isPrivate())
         grown |= found.insert(caller);
     });
@@ -202,11 +208,11 @@ void Tracker::passFrame(LLVM::LLVMFuncOp function) {
   function.walk([&](LLVM::CallOp op) { calls.push_back(op); });
   for (LLVM::CallOp op : calls) {
     LLVM::LLVMFuncOp callee = calleeOf(op);
-    if (!callee || (callee != malloc && callee != free && callee != refuse))
+    if (!callee || (callee != malloc && callee != free && !statusOf(callee)))
       continue;
     builder.setInsertionPoint(op);
-    if (callee == refuse)
-      leave(frame, sizesDisagreeStatus);
+    if (int status = statusOf(callee))
+      leave(frame, status);
     else if (callee == free)
       call(release, op.getArgOperands());
     else
@@ -237,13 +243,11 @@ void Tracker::guard(LLVM::CallOp op) {
   call(releaseAll, frame);
 }
 
-/// What ends a call outside of any ends the process; the function that stood for it goes.
+/// What ends a call outside of any ends the process; the functions that stood for it go.
 void Tracker::trap() {
-  if (!refuse)
-    return;
   SmallVector<LLVM::CallOp> calls;
   module.walk([&](LLVM::CallOp op) {
-    if (calleeOf(op) == refuse)
+    if (statusOf(calleeOf(op)))
       calls.push_back(op);
   });
   for (LLVM::CallOp op : calls) {
@@ -251,12 +255,15 @@ void Tracker::trap() {
     LLVM::Trap::create(builder, loc);
     op.erase();
   }
-  refuse.erase();
+  for (LLVM::LLVMFuncOp function : {refuse, refuseIndex})
+    if (function)
+      function.erase();
 }
 
 void Tracker::run() {
   refuse = module.lookupSymbol<LLVM::LLVMFuncOp>(refuseSizesName);
-  if (!refuse && !module.lookupSymbol<LLVM::LLVMFuncOp>("malloc"))
+  refuseIndex = module.lookupSymbol<LLVM::LLVMFuncOp>(refuseIndexName);
+  if (!refuse && !refuseIndex && !module.lookupSymbol<LLVM::LLVMFuncOp>("malloc"))
     return;
   malloc = external("malloc", pointer, {i64});
   free = external("free", none, {pointer});

@@ -21,14 +21,15 @@ namespace tilewright {
 
 /// Attribute of the functions of the C interface that call a program's body; they return its status.
 inline constexpr const char *entryAttr = "tilewright.entry";
-/// Statuses of calls whose sizes disagree, and whose memory cannot be had.
-inline constexpr int sizesDisagreeStatus = 1, outOfMemoryStatus = 2;
-/// Function of a program's body that never comes back: the call ends with `sizesDisagreeStatus`.
-inline constexpr const char *refuseSizesName = "tilewright.refuse_sizes";
+/// Statuses of calls whose sizes disagree, whose memory cannot be had, and that found an index outside of its array
+/// (the runtime's TW_BAD_INDEX).
+inline constexpr int sizesDisagreeStatus = 1, outOfMemoryStatus = 2, badIndexStatus = 9;
+/// Functions of a program's body that never come back: the call ends with `sizesDisagreeStatus` or `badIndexStatus`.
+inline constexpr const char *refuseSizesName = "tilewright.refuse_sizes", *refuseIndexName = "tilewright.refuse_index";
 
 /// On the LLVM dialect: all memory that a call allocates is freed when the call ends, and where some cannot be had, the
-/// call ends with `outOfMemoryStatus`; calls of `refuseSizesName` end it too. Does nothing to modules without either
-/// under an entry.
+/// call ends with `outOfMemoryStatus`; calls of `refuseSizesName` and `refuseIndexName` end it too. Does nothing to
+/// modules without either under an entry.
 void trackAllocations(mlir::ModuleOp module);
 
 } // namespace tilewright

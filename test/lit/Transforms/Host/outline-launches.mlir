@@ -81,6 +81,23 @@ func.func @made(%k: memref<?xindex>, %r: memref<?xf32>) attributes {tilewright.a
 
 // -----
 
+// The code of an index that is read: what the caller is told stands beside it.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func @index
+// CHECK-SAME: {\22equals\22:0,\22extent\22:9,\22index\22:1,\22message\22:\22index {index}\22,\22require\22:{\22variable\22:0}}
+// CHECK-NEXT: return
+func.func @index(%k: memref<?xi32>) attributes {tilewright.inputs = 1 : i64, tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %n = memref.load %k[%c0] : memref<?xi32>
+  %code = arith.index_cast %n : i32 to index
+  tile.require_size %code, %c9 {tilewright.bad_index, tilewright.message = "index {index}"}
+  return
+}
+}
+
+// -----
+
 // All extents of a dimension that is several.
 module attributes {tilewright.target = "nvidia:A100"} {
 // CHECK-LABEL: func.func @flat

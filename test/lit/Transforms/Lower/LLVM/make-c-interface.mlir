@@ -28,6 +28,31 @@ func.func @f(%a: memref<?xf32>, %out: memref<?xf32>) -> f32 attributes {
   return %x : f32
 }
 
+// An index outside of its array ends the call with a status of its own, and leaves behind what it was: in this process in an array,
+// in a library for the thread that called.
+// CHECK: func.func private @index.report(%[[TEXT:.*]]: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
+// CHECK: call @tilewright.thread_arena
+// CHECK: llvm.store %[[TEXT]]
+// CHECK: func.func @index_failure(%{{.*}}: !llvm.ptr) -> !llvm.ptr
+// CHECK: func.func private @index.body
+// CHECK: %[[BAD:.*]] = arith.cmpi ne, %{{.*}}, %c0
+// CHECK-NEXT: scf.if %[[BAD]] {
+// CHECK: %[[MESSAGE:.*]] = llvm.mlir.addressof @index.check0
+// CHECK: call @index.report(%[[MESSAGE]]
+// CHECK-NEXT: call @tilewright.refuse_index() : () -> ()
+// PACKED: func.func private @index.report
+// PACKED: llvm.mlir.addressof @index_failed_check
+// PACKED-NOT: @index_failure
+// PACKED: call @tilewright.refuse_index() : () -> ()
+func.func @index(%a: memref<?xindex>) attributes {
+    tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %code = memref.load %a[%c0] : memref<?xindex>
+  tile.require_size %code, %c9 {tilewright.bad_index, tilewright.message = "index {index}, extent {extent}"}
+  return
+}
+
 // A result of another size than the caller's array ends the call; in this process it leaves the size for the caller.
 // CHECK: func.func private @made.body
 // CHECK: %[[WRONG:.*]] = arith.cmpi ne
