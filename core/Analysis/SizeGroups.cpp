@@ -29,7 +29,11 @@ SizeGroups::SizeGroups(func::FuncOp function) {
   // Inner loops tell of outer ones, and the other way round.
   for (bool changed = true; changed;) {
     changed = false;
-    function.walk([&](Operation *op) { changed |= conclude(op); });
+    Products products;
+    function.walk([&](Operation *op) {
+      changed |= conclude(op);
+      changed |= multiply(op, products);
+    });
   }
 }
 
@@ -289,6 +293,41 @@ bool SizeGroups::conclude(Operation *op) {
     Dimension a(op->getOperand(0), -1), b(op->getOperand(1), -1);
     if (areEqual(all, a, b))
       news |= defineOneOf(op, {op->getResult(0), -1}, a, b);
+  }
+  return news;
+}
+
+/// Products of the same sizes are equal: those of index values and of the dimensions that a view makes one.
+bool SizeGroups::multiply(Operation *op, Products &products) {
+  bool news = false;
+  auto define = [&](Dimension result, ArrayRef<Dimension> factors) {
+    Product product{1, {}};
+    for (Dimension factor : factors) {
+      Key leader = defined.classes.getOrInsertLeaderValue(key(factor));
+      if (std::optional<int64_t> number = constantDefined(factor)) {
+        product.first *= *number;
+      } else if (auto known = products.factors.find(leader); known != products.factors.end()) {
+        product.first *= known->second.first;
+        product.second.insert(product.second.end(), known->second.second.begin(), known->second.second.end());
+      } else {
+        product.second.push_back(leader);
+      }
+    }
+    llvm::sort(product.second);
+    if (product.first == 1 && product.second.size() == 1)
+      news |= this->define(original(product.second.front()), result);
+    auto [first, isNew] = products.values.try_emplace(product, result);
+    if (!isNew)
+      news |= this->define(first->second, result);
+    products.factors.try_emplace(defined.classes.getOrInsertLeaderValue(key(result)), std::move(product));
+  };
+  if (auto product = dyn_cast<arith::MulIOp>(op); product && product.getType().isIndex()) {
+    define({product.getResult(), -1}, {Dimension(product.getLhs(), -1), Dimension(product.getRhs(), -1)});
+  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    for (auto [d, group] : llvm::enumerate(collapse.getReassociationIndices()))
+      if (group.size() > 1 && collapse.getResultType().isDynamicDim(d))
+        define({collapse.getResult(), int64_t(d)},
+               llvm::map_to_vector(group, [&](int64_t dim) { return Dimension(collapse.getSrc(), dim); }));
   }
   return news;
 }

@@ -10,6 +10,7 @@
 /// size. Two kinds of reasons make them equal:
 ///
 ///   a definition    %e = tensor.empty(%n): dimension 0 of %e is %n, whatever happens
+///                   dimension 0 of tensor.collapse_shape %x [[0, 1]] is the product of the sizes of %x
 ///   a demand        linalg.add ins(%a, %b): must be of one size for the program to mean anything
 ///
 ///   linalg.matmul ins(%A, %B) outs(%C)      A = (s0, s1), B = (s1, s2), C = (s0, s2)
@@ -25,7 +26,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include <map>
 #include <set>
+#include <vector>
 
 namespace tilewright {
 
@@ -81,6 +84,15 @@ private:
   void defineAll(mlir::Value a, mlir::Value b);
   void defineSizes(mlir::Value shaped, llvm::ArrayRef<mlir::OpFoldResult> sizes);
   bool isInvariant(mlir::Operation *loop, Dimension inside);
+
+  /// A constant times sizes, which are leaders of groups of definitions, in order.
+  using Product = std::pair<int64_t, std::vector<Key>>;
+  struct Products {
+    std::map<Product, Dimension> values;
+    std::map<Key, Product> factors; // of a leader
+  };
+  /// Whether products that `op` makes are equal to others.
+  bool multiply(mlir::Operation *op, Products &products);
 
   void visit(mlir::Operation *op);
   /// What follows from other equalities. Whether something new did.

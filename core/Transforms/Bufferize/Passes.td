@@ -31,8 +31,8 @@ def ReturnWholeArrays : Pass<"return-whole-arrays", "::mlir::func::FuncOp"> {
   let description = [{
     A result that is a reshaped view of what the function computes would be computed in an array of its own and copied:
     the caller's array has another shape. So the array is allocated in the shape of the result, and what was returned
-    through a view is computed in the opposite view of it. Sizes are static; where two results look at one array, both stay
-    as they are. Stands before `buffer-results-to-out-params`.
+    through a view is computed in the opposite view of it. Dynamic sizes of the result must be known where the array is
+    allocated; where two results look at one array, both stay as they are. Stands before `buffer-results-to-out-params`.
 
     ```mlir
       %a = memref.alloc() : memref<2x3x4xf32>
@@ -44,6 +44,7 @@ def ReturnWholeArrays : Pass<"return-whole-arrays", "::mlir::func::FuncOp"> {
       return %r : memref<6x4xf32>
     ```
   }];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
 }
 
 def CopyYieldedSlices : Pass<"copy-yielded-slices", "::mlir::func::FuncOp"> {

@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Dominance.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_RETURNWHOLEARRAYS
@@ -35,13 +37,45 @@ static memref::AllocOp viewedAlloc(Value value, SmallVectorImpl<Operation *> &vi
   return nullptr;
 }
 
-static bool isPlain(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  return type.hasStaticShape() && type.getLayout().isIdentity();
+/// The sizes that are values.
+static SmallVector<Value> dynamicOf(ArrayRef<OpFoldResult> sizes) {
+  SmallVector<Value> values;
+  for (OpFoldResult size : sizes)
+    if (auto value = dyn_cast<Value>(size))
+      values.push_back(value);
+  return values;
+}
+
+static bool isPlain(Value memref) { return cast<MemRefType>(memref.getType()).getLayout().isIdentity(); }
+
+/// The sizes of `view`, whose source has sizes `source`, before `builder`'s place; none where a dynamic one is not
+/// known there.
+static std::optional<SmallVector<OpFoldResult>> sizesOfView(Operation *view, ArrayRef<OpFoldResult> source,
+                                                            OpBuilder &builder, const DominanceInfo &dominance) {
+  if (auto expand = dyn_cast<memref::ExpandShapeOp>(view)) {
+    SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape();
+    for (OpFoldResult size : sizes)
+      if (auto value = dyn_cast<Value>(size);
+          value && !dominance.properlyDominates(value, &*builder.getInsertionPoint()))
+        return std::nullopt;
+    return sizes;
+  }
+  SmallVector<OpFoldResult> sizes;
+  auto collapse = cast<memref::CollapseShapeOp>(view);
+  for (const ReassociationIndices &group : collapse.getReassociationIndices()) {
+    AffineExpr product = builder.getAffineConstantExpr(1);
+    SmallVector<OpFoldResult> factors;
+    for (int64_t dim : group) {
+      product = product * builder.getAffineSymbolExpr(factors.size());
+      factors.push_back(source[dim]);
+    }
+    sizes.push_back(affine::makeComposedFoldedAffineApply(builder, view->getLoc(), product, factors));
+  }
+  return sizes;
 }
 
 /// Allocates the operand of the terminator as it is returned; what it was a view of becomes a view of it.
-static void returnWhole(OpOperand &operand) {
+static void returnWhole(OpOperand &operand, const DominanceInfo &dominance) {
   SmallVector<Operation *> views;
   memref::AllocOp alloc = viewedAlloc(operand.get(), views);
   if (!alloc || views.empty() || !isPlain(alloc) ||
@@ -54,13 +88,22 @@ static void returnWhole(OpOperand &operand) {
       return;
   }
   OpBuilder builder(alloc);
+  SmallVector<SmallVector<OpFoldResult>> sizes{alloc.getMixedSizes()}; // of the allocation and each view of it
+  for (Operation *view : llvm::reverse(views)) {
+    auto own = sizesOfView(view, sizes.back(), builder, dominance);
+    if (!own)
+      return;
+    sizes.push_back(std::move(*own));
+  }
   Value whole = memref::AllocOp::create(builder, alloc.getLoc(), cast<MemRefType>(operand.get().getType()),
-                                        alloc.getAlignmentAttr());
+                                        dynamicOf(sizes.back()), alloc.getAlignmentAttr());
   Value part = whole;
   for (Operation *view : views) {
+    sizes.pop_back();
     auto type = cast<MemRefType>(view->getOperand(0).getType());
     if (auto collapse = dyn_cast<memref::CollapseShapeOp>(view))
-      part = memref::ExpandShapeOp::create(builder, view->getLoc(), type, part, collapse.getReassociationIndices());
+      part = memref::ExpandShapeOp::create(builder, view->getLoc(), type, part, collapse.getReassociationIndices(),
+                                           sizes.back());
     else
       part = memref::CollapseShapeOp::create(builder, view->getLoc(), type, part,
                                              cast<memref::ExpandShapeOp>(view).getReassociationIndices());
@@ -77,7 +120,7 @@ struct ReturnWholeArrays : tilewright::impl::ReturnWholeArraysBase<ReturnWholeAr
       return;
     for (OpOperand &operand : getOperation().front().getTerminator()->getOpOperands())
       if (isa<MemRefType>(operand.get().getType()))
-        returnWhole(operand);
+        returnWhole(operand, DominanceInfo(getOperation()));
   }
 };
 } // namespace

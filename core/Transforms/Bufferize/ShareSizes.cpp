@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace tilewright {
@@ -56,6 +57,11 @@ public:
       if (std::optional<int64_t> index = dim.getConstantIndex())
         if (Name name = nameOf(dim.getSource(), *index); name != Name())
           return name;
+    if (std::optional<int64_t> constant = getConstantIntValue(size))
+      return {getAffineConstantExpr(*constant, size.getContext()), Value()};
+    if (auto product = size.getDefiningOp<arith::MulIOp>())
+      if (Name name = productOf({nameOf(product.getLhs()), nameOf(product.getRhs())}); name != Name())
+        return name;
     return {AffineExpr(), size};
   }
 
@@ -68,6 +74,14 @@ public:
       return {getAffineConstantExpr(type.getDimSize(dim), array.getContext()), Value()};
     if (auto alloc = array.getDefiningOp<memref::AllocOp>())
       return nameOf(alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+    if (auto view = array.getDefiningOp<memref::ExpandShapeOp>())
+      return nameOf(cast<Value>(view.getMixedOutputShape()[dim]));
+    if (auto view = array.getDefiningOp<memref::CollapseShapeOp>()) {
+      SmallVector<Name> factors;
+      for (int64_t of : view.getReassociationIndices()[dim])
+        factors.push_back(nameOf(view.getSrc(), of));
+      return productOf(std::move(factors));
+    }
     auto argument = dyn_cast<BlockArgument>(array);
     if (!argument || !shapes || !isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
         argument.getArgNumber() >= shapes.size())
@@ -82,6 +96,37 @@ public:
   }
 
 private:
+  /// The product of sizes whose names are expressions; of one size, its own name.
+  static Name productOf(SmallVector<Name> factors) {
+    if (factors.size() == 1)
+      return factors.front();
+    SmallVector<AffineExpr> all;
+    int64_t number = 1;
+    for (auto [name, value] : factors) {
+      SmallVector<AffineExpr> rest{name};
+      while (!rest.empty()) {
+        AffineExpr each = rest.pop_back_val();
+        if (auto constant = dyn_cast_or_null<AffineConstantExpr>(each)) {
+          number *= constant.getValue();
+        } else if (each && each.getKind() == AffineExprKind::Mul) {
+          rest.push_back(cast<AffineBinaryOpExpr>(each).getLHS());
+          rest.push_back(cast<AffineBinaryOpExpr>(each).getRHS());
+        } else if (isa_and_nonnull<AffineSymbolExpr>(each)) {
+          all.push_back(each);
+        } else {
+          return {};
+        }
+      }
+    }
+    llvm::sort(all, [](AffineExpr a, AffineExpr b) {
+      return cast<AffineSymbolExpr>(a).getPosition() < cast<AffineSymbolExpr>(b).getPosition();
+    });
+    AffineExpr product = getAffineConstantExpr(number, factors.front().first.getContext());
+    for (AffineExpr each : all)
+      product = product * each;
+    return {product, Value()};
+  }
+
   ArrayAttr shapes; // null: none
   llvm::DenseMap<AffineExpr, AffineExpr> constants;
 };
@@ -95,6 +140,11 @@ public:
   }
 
   void run() {
+    for (auto dim : llvm::to_vector(kernel.getOps<memref::DimOp>()))
+      if (Value size = sizeInView(dim)) {
+        dim.replaceAllUsesWith(size);
+        dim.erase();
+      }
     for (BlockArgument argument : kernel.getArguments())
       if (isa<IndexType>(argument.getType()))
         share(argument, namesOf([&](const Caller &caller, func::CallOp call) {
@@ -115,6 +165,15 @@ public:
   }
 
 private:
+  /// The value that gives the dimension of an expanded array its size; null if it is not dynamic, or of another array.
+  static Value sizeInView(memref::DimOp dim) {
+    auto view = dim.getSource().getDefiningOp<memref::ExpandShapeOp>();
+    std::optional<int64_t> index = dim.getConstantIndex();
+    if (!view || !index || *index >= view.getResultType().getRank())
+      return {};
+    return dyn_cast<Value>(view.getMixedOutputShape()[*index]);
+  }
+
   /// A name for each call; empty if one has none.
   SmallVector<Name> namesOf(function_ref<Name(const Caller &, func::CallOp)> nameIn) const {
     SmallVector<Name> names;

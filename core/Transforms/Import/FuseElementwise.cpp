@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/Import/CollapseMaps.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -239,14 +240,15 @@ void sliceBeforePermuting(func::FuncOp function) {
     auto move = slice.getSource().getDefiningOp<linalg::GenericOp>();
     auto of = move ? permutationOf(move) : std::nullopt;
     RankedTensorType type = slice.getResultType();
-    if (!of || !type.hasStaticShape())
+    if (!of)
       continue;
     OpBuilder b(slice);
     const size_t rank = of->size();
     SmallVector<OpFoldResult> offsets(rank), sizes(rank), strides(rank);
     const llvm::SmallBitVector dropped = slice.getDroppedDims();
-    SmallVector<int64_t> shape(rank, ShapedType::kDynamic); // of the part, in the order of the input
-    SmallVector<AffineExpr> places(rank);                   // in it, by loops of the part
+    SmallVector<std::optional<int64_t>> kept(rank); // sizes of the part, in the order of the input
+    SmallVector<AffineExpr> places(rank);           // in it, by loops of the part
+    SmallVector<OpFoldResult> own;                  // sizes of the part, in its own order
     for (unsigned r = 0, loop = 0; r < rank; ++r) {
       const unsigned d = (*of)[r];
       offsets[d] = slice.getMixedOffsets()[r];
@@ -254,22 +256,26 @@ void sliceBeforePermuting(func::FuncOp function) {
       strides[d] = slice.getMixedStrides()[r];
       if (dropped.test(r))
         continue;
-      shape[d] = type.getDimSize(loop);
+      kept[d] = type.getDimSize(loop);
+      own.push_back(sizes[d]);
       places[d] = b.getAffineDimExpr(loop++);
     }
-    llvm::erase(shape, ShapedType::kDynamic);
+    SmallVector<int64_t> shape;
+    for (std::optional<int64_t> size : kept)
+      if (size)
+        shape.push_back(*size);
     llvm::erase(places, AffineExpr());
     auto input = cast<RankedTensorType>(move.getDpsInputs()[0].getType());
     Value part = tensor::ExtractSliceOp::create(b, slice.getLoc(), RankedTensorType::get(shape, input.getElementType()),
                                                 move.getDpsInputs()[0], offsets, sizes, strides);
-    Value empty = tensor::EmptyOp::create(b, slice.getLoc(), type.getShape(), type.getElementType());
+    Value empty = tensor::EmptyOp::create(b, slice.getLoc(), own, type.getElementType());
     const AffineMap maps[] = {AffineMap::get(type.getRank(), 0, places, b.getContext()),
                               b.getMultiDimIdentityMap(type.getRank())};
     SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
-    auto own = linalg::GenericOp::create(b, slice.getLoc(), type, part, empty, maps, loops);
+    auto permuted = linalg::GenericOp::create(b, slice.getLoc(), type, part, empty, maps, loops);
     IRMapping none;
-    move.getRegion().cloneInto(&own.getRegion(), none);
-    slice.getResult().replaceAllUsesWith(own->getResult(0));
+    move.getRegion().cloneInto(&permuted.getRegion(), none);
+    slice.getResult().replaceAllUsesWith(permuted->getResult(0));
     slice.erase();
   }
 }
@@ -295,29 +301,6 @@ LogicalResult reshapeIndices(func::FuncOp function) {
   return applyPatternsGreedily(function, std::move(patterns));
 }
 
-/// Whether `operand` is another shape of what a nest computes, which its owner, a map over the same elements, could
-/// take as it is: y(i, j) behind x(b, t, j) = y(b t, j).
-bool isViewForMap(OpOperand *operand) {
-  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  auto view = operand->get().getDefiningOp<tensor::ExpandShapeOp>();
-  if (!consumer || !view || !view->hasOneUse() || !consumer.hasPureTensorSemantics() ||
-      consumer.getNumReductionLoops() != 0 || consumer.hasIndexSemantics() || readsTensors(consumer))
-    return false;
-  auto producer = view.getSrc().getDefiningOp<linalg::LinalgOp>();
-  auto isStatic = [](Type type) { return cast<ShapedType>(type).hasStaticShape(); };
-  return producer && producer->hasOneUse() && consumer.getMatchingIndexingMap(operand).isIdentity() &&
-         llvm::all_of(consumer->getOperandTypes(), [&](Type type) { return !isa<ShapedType>(type) || isStatic(type); });
-}
-
-/// Maps over the elements of what a nest computes take its shape, so that both can be one.
-LogicalResult collapseMaps(func::FuncOp function) {
-  RewritePatternSet patterns(function.getContext());
-  linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns, isViewForMap);
-  tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, function.getContext());
-  tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, function.getContext());
-  return applyPatternsGreedily(function, std::move(patterns));
-}
-
 /// The source of a view that only adds or drops dimensions of one element, and `map`, that of a read of the view, for
 /// it.
 std::optional<std::pair<Value, AffineMap>> behindUnitView(Value value, AffineMap map) {
@@ -333,7 +316,7 @@ std::optional<std::pair<Value, AffineMap>> behindUnitView(Value value, AffineMap
     groups = collapse.getReassociationIndices();
   }
   auto wide = source ? cast<RankedTensorType>(expands ? value.getType() : source.getType()) : RankedTensorType();
-  if (!wide || !wide.hasStaticShape())
+  if (!wide)
     return std::nullopt;
   SmallVector<AffineExpr> results;
   AffineExpr zero = getAffineConstantExpr(0, map.getContext());
@@ -407,7 +390,7 @@ struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> 
   using FuseElementwiseBase::FuseElementwiseBase;
 
   void runOnOperation() override {
-    if (failed(reshapeIndices(getOperation())) || failed(collapseMaps(getOperation())))
+    if (failed(reshapeIndices(getOperation())) || failed(tilewright::collapseMaps(getOperation())))
       return signalPassFailure();
     sliceBeforePermuting(getOperation());
     duplicateDataMovement(getOperation(), lanes);

@@ -170,8 +170,9 @@ def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
     broadcasts, a few operations on indices alone, also behind a view) move into every element-wise user. Into a contraction only producers without arithmetic move.
     Values that initialise a reduction stay.
 
-    Two rewritings come before, where sizes are static. Maps behind another shape of what a nest computes take its shape; other
-    operands become views. Parts of a permuted array are parts of the array itself, each permuted where it is read:
+    Two rewritings come before. Maps behind another shape of what a nest computes take its shape; other
+    operands become views. With dynamic sizes so do reductions along other dimensions, and nests before a view that makes dimensions
+    one, since access maps cannot take these views in. Parts of a permuted array are parts of the array itself, each permuted where it is read:
 
     ```mlir
     p = a b : 8x6;  s = expand p : 2x4x6;  o = s + r : 2x4x6   ->   o = expand (p + collapse r)

@@ -1,6 +1,7 @@
 """Variants of attention, normalisations and a layer of a network, compiled for lanes: how many launches each is, by the compiler's
 own count, and results on the emulator."""
 
+import copy
 import os
 import pathlib
 import re
@@ -272,6 +273,58 @@ def test_a_layer_is_at_most_eight_launches(tmp_path):
     model, x = Layer().to(HALF), torch.randn(1, 128, 128, dtype=HALF)
     text, _ = compiled_text(model, [x])
     assert launches(tmp_path, text, "nvidia:H200") <= 8
+
+
+class Rotary(nn.Module):
+    """A layer of LLaMA's kind: RMS norm, rotary embedding of any length, grouped queries, SwiGLU."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = networks.Llama.Layer(128, 2, 1)
+
+    def forward(self, x):
+        angles = torch.arange(x.shape[1])[:, None] / 10000 ** (torch.arange(0, 64, 2) / 64)
+        angles = torch.cat([angles, angles], -1)
+        return self.layer(x, angles.cos().to(x.dtype), angles.sin().to(x.dtype))
+
+
+LAYERS = {"BERT": Layer, "GPT-2": lambda: networks.Block(128, 2, causal=True, activation=nn.GELU(approximate="tanh")), "LLaMA": Rotary}
+
+
+def steps(folder, text, chip):
+    """Launches of a call, by the manifest: a kernel that is launched twice counts twice."""
+    (folder / "p.mlir").write_text(text)
+    subprocess.run([BUILD / "bin/tw-compile", folder / "p.mlir", "--target", chip, f"--dump-stages={folder}", "-o", folder / "p.tw"],
+                   check=True, capture_output=True, timeout=120)
+    manifest, = re.findall(r"func\.func @graph\(.*", (folder / "4-map.mlir").read_text())
+    return manifest.count("graph_launch_")
+
+
+FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
+#: On MI300X the map after attention of dynamic sizes is a launch of its own.
+MORE = {("LLaMA", "amd:MI300X"): 1}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_any_batch_and_length_are_no_more_launches(tmp_path, name):
+    """Of [batch, tokens, features], whose products are of [batch tokens, features]."""
+    torch.manual_seed(3)
+    model, x = LAYERS[name]().eval(), torch.randn(2, 64, 128)
+    with torch.no_grad():
+        wanted = copy.deepcopy(model).double()(x.double())
+    texts = []
+    for dimensions in ((), (0,), (0, 1)) if FULL else ((), (0, 1)):
+        for dtype, bound in ((torch.float32, 1e-5), (HALF, 1e-2)) if FULL else ((HALF, 1e-2),):
+            own = x.to(dtype, copy=True)
+            for dimension in dimensions:
+                torch._dynamo.mark_dynamic(own, dimension)
+            text, got = compiled_text(copy.deepcopy(model).to(dtype), [own], dynamic=bool(dimensions))
+            assert ("tensor<?x" in text.split("->")[0]) == bool(dimensions)
+            assert (got.double() - wanted).abs().max() < bound
+        texts.append(text)
+    for chip in ("nvidia:H200", "amd:MI300X") if FULL else ("nvidia:H200",):
+        known, *others = (steps(tmp_path, text, chip) for text in texts)
+        assert max(others) <= known + MORE.get((name, chip), 0), (chip, known, others)
 
 
 class Separable(nn.Module):

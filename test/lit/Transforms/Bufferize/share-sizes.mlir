@@ -134,3 +134,39 @@ func.func @ties(%a: memref<?xf32>) attributes {
   call @tied(%a) : (memref<?xf32>) -> ()
   return
 }
+
+// -----
+
+// Rows of a batch, of a view and of an array of their own, are as many; and so are those of a view in the kernel.
+// CHECK-LABEL: func.func private @rows
+// CHECK-SAME: (%[[A:.*]]: memref<?xf32>, %{{.*}}: memref<?xf32>, %[[N:.*]]: index)
+// CHECK-COUNT-3: affine.for %{{.*}} = 0 to %[[N]]
+func.func private @rows(%a: memref<?xf32>, %b: memref<?xf32>, %n: index) attributes {tilewright.kernel} {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant 1.0 : f32
+  %m = memref.dim %a, %c0 : memref<?xf32>
+  %v = memref.expand_shape %b [[0, 1]] output_shape [%n, 1] : memref<?xf32> into memref<?x1xf32>
+  %k = memref.dim %v, %c0 : memref<?x1xf32>
+  affine.for %i = 0 to %m {
+    affine.store %x, %a[%i] : memref<?xf32>
+  }
+  affine.for %i = 0 to %n {
+    affine.store %x, %b[%i] : memref<?xf32>
+  }
+  affine.for %i = 0 to %k {
+    affine.store %x, %b[%i] : memref<?xf32>
+  }
+  return
+}
+func.func @batch(%a: memref<?x?xf32>) attributes {tilewright.shapes = [affine_map<()[s0, s1] -> (s0, s1)>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = memref.dim %a, %c0 : memref<?x?xf32>
+  %t = memref.dim %a, %c1 : memref<?x?xf32>
+  %n = arith.muli %t, %b : index
+  %rows = memref.collapse_shape %a [[0, 1]] : memref<?x?xf32> into memref<?xf32>
+  %own = memref.alloc(%n) : memref<?xf32>
+  call @rows(%rows, %own, %n) : (memref<?xf32>, memref<?xf32>, index) -> ()
+  memref.dealloc %own : memref<?xf32>
+  return
+}

@@ -2,6 +2,24 @@
 
 #id = affine_map<(d0) -> (d0)>
 
+// The dimension of a view is the product of those that it makes one, whoever multiplies them: nothing to compare.
+// CHECK-LABEL: func.func @view
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @view(%a: tensor<?x?x4xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %b = tensor.dim %a, %c0 : tensor<?x?x4xf32>
+  %t = tensor.dim %a, %c1 : tensor<?x?x4xf32>
+  %rows = arith.muli %t, %b : index
+  %n = arith.muli %rows, %c4 : index
+  %v = tensor.collapse_shape %a [[0, 1, 2]] : tensor<?x?x4xf32> into tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.exp ins(%v : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
 // A slice of a size that is read, and an argument: compared where the size becomes known.
 // CHECK-LABEL: func.func @read
 // CHECK: %[[N:.*]] = arith.index_cast

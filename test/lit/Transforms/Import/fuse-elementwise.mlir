@@ -179,6 +179,120 @@ func.func @parts(%x: tensor<5x2x4xf32>) -> tensor<4x5xf32> {
 
 // -----
 
+// Sizes of any number: maps and sums behind another shape of a product take its shape, and so does what is before one. The size of
+// the new shape is the program's, or the product of those that become one.
+// CHECK-LABEL: func.func @behind_a_dynamic_view
+// CHECK-SAME: (%{{.*}}: tensor<?x6xf32>, %[[R:.*]]: tensor<?x?x6xf32>
+// CHECK-DAG: %[[ROWS:.*]] = tensor.collapse_shape %[[R]] {{\[}}[0, 1], [2]] : tensor<?x?x6xf32> into tensor<?x6xf32>
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} ["parallel", "parallel"]} ins(%{{.*}}, %[[ROWS]] : tensor<?x6xf32>, tensor<?x6xf32>)
+// CHECK-DAG: linalg.generic {{.*}} ["parallel", "reduction"]} ins(%[[O]] : tensor<?x6xf32>)
+// CHECK-DAG: tensor.expand_shape %[[O]] {{.*}} into tensor<?x?x6xf32>
+// CHECK: return
+#dynamic = affine_map<(b, i, j) -> (b, i, j)>
+func.func @behind_a_dynamic_view(%p: tensor<?x6xf32>, %r: tensor<?x?x6xf32>, %s: tensor<?x?xf32>) -> (tensor<?x?x6xf32>, tensor<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %r, %c0 : tensor<?x?x6xf32>
+  %t = tensor.dim %r, %c1 : tensor<?x?x6xf32>
+  %view = tensor.expand_shape %p [[0, 1], [2]] output_shape [%b, %t, 6] : tensor<?x6xf32> into tensor<?x?x6xf32>
+  %e = tensor.empty(%b, %t) : tensor<?x?x6xf32>
+  %sum = linalg.generic {indexing_maps = [#dynamic, #dynamic, #dynamic], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%view, %r : tensor<?x?x6xf32>, tensor<?x?x6xf32>) outs(%e : tensor<?x?x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %old: f32):
+    %z = arith.addf %x, %y : f32
+    linalg.yield %z : f32
+  } -> tensor<?x?x6xf32>
+  %rows = linalg.generic {indexing_maps = [#dynamic, affine_map<(b, i, j) -> (b, i)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%sum : tensor<?x?x6xf32>) outs(%s : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %old: f32):
+    %z = arith.addf %x, %old : f32
+    linalg.yield %z : f32
+  } -> tensor<?x?xf32>
+  return %sum, %rows : tensor<?x?x6xf32>, tensor<?x?xf32>
+}
+
+// -----
+
+// Another array has one of the dimensions alone: the map stays as it is.
+// CHECK-LABEL: func.func @of_places
+// CHECK: tensor.expand_shape
+// CHECK: linalg.generic {{.*}} ["parallel", "parallel", "parallel"]}
+func.func @of_places(%p: tensor<?x6xf32>, %r: tensor<?x6xf32>, %b: index) -> tensor<?x?x6xf32> {
+  %c0 = arith.constant 0 : index
+  %t = tensor.dim %r, %c0 : tensor<?x6xf32>
+  %view = tensor.expand_shape %p [[0, 1], [2]] output_shape [%b, %t, 6] : tensor<?x6xf32> into tensor<?x?x6xf32>
+  %e = tensor.empty(%b, %t) : tensor<?x?x6xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (i, j)>, affine_map<(b, i, j) -> (b, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%view, %r : tensor<?x?x6xf32>, tensor<?x6xf32>) outs(%e : tensor<?x?x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %old: f32):
+    %z = arith.addf %x, %y : f32
+    linalg.yield %z : f32
+  } -> tensor<?x?x6xf32>
+  return %sum : tensor<?x?x6xf32>
+}
+
+// -----
+
+// What has a dimension of one element more is collapsed before it gets it.
+// CHECK-LABEL: func.func @means
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1], [2]] : tensor<?x?x6xf32> into tensor<?x6xf32>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ["parallel", "reduction"]} ins(%[[ROWS]] : tensor<?x6xf32>)
+// CHECK-NOT: ["parallel", "parallel", "parallel"]
+// CHECK: return {{.*}} : tensor<?x6xf32>
+func.func @means(%x: tensor<?x?x6xf32>) -> tensor<?x6xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %b = tensor.dim %x, %c0 : tensor<?x?x6xf32>
+  %t = tensor.dim %x, %c1 : tensor<?x?x6xf32>
+  %se = tensor.empty(%b, %t) : tensor<?x?xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%se : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %sum = linalg.reduce { arith.addf } ins(%x : tensor<?x?x6xf32>) outs(%fill : tensor<?x?xf32>) dimensions = [2]
+  %view = tensor.expand_shape %sum [[0], [1, 2]] output_shape [%b, %t, 1] : tensor<?x?xf32> into tensor<?x?x1xf32>
+  %e = tensor.empty(%b, %t) : tensor<?x?x6xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (b, i, 0)>, affine_map<(b, i, j) -> (b, i, j)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %view : tensor<?x?x6xf32>, tensor<?x?x1xf32>) outs(%e : tensor<?x?x6xf32>) {
+  ^bb0(%v: f32, %w: f32, %old: f32):
+    %z = arith.divf %v, %w : f32
+    linalg.yield %z : f32
+  } -> tensor<?x?x6xf32>
+  %rows = tensor.collapse_shape %o [[0, 1], [2]] : tensor<?x?x6xf32> into tensor<?x6xf32>
+  return %rows : tensor<?x6xf32>
+}
+
+// -----
+
+// Parts of a permuted array of any size.
+// CHECK-LABEL: func.func @dynamic_parts
+// CHECK-SAME: (%[[X:.*]]: tensor<?x2x4xf32>)
+// CHECK-DAG: %[[A:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [%{{.*}}, 1, 4] [1, 1, 1] : tensor<?x2x4xf32> to tensor<?x4xf32>
+// CHECK-DAG: %[[B:.*]] = tensor.extract_slice %[[X]][0, 1, 0] [%{{.*}}, 1, 4] [1, 1, 1] : tensor<?x2x4xf32> to tensor<?x4xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[A]], %[[B]] : tensor<?x4xf32>, tensor<?x4xf32>)
+// CHECK-NOT: linalg.generic
+func.func @dynamic_parts(%x: tensor<?x2x4xf32>) -> tensor<4x?xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x4xf32>
+  %e = tensor.empty(%n) : tensor<2x4x?xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(p, i, j) -> (j, p, i)>, affine_map<(p, i, j) -> (p, i, j)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]} ins(%x : tensor<?x2x4xf32>) outs(%e : tensor<2x4x?xf32>) {
+  ^bb0(%v: f32, %old: f32):
+    linalg.yield %v : f32
+  } -> tensor<2x4x?xf32>
+  %a = tensor.extract_slice %t[0, 0, 0] [1, 4, %n] [1, 1, 1] : tensor<2x4x?xf32> to tensor<4x?xf32>
+  %b = tensor.extract_slice %t[1, 0, 0] [1, 4, %n] [1, 1, 1] : tensor<2x4x?xf32> to tensor<4x?xf32>
+  %o = tensor.empty(%n) : tensor<4x?xf32>
+  %d = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<4x?xf32>, tensor<4x?xf32>) outs(%o : tensor<4x?xf32>) {
+  ^bb0(%v: f32, %w: f32, %old: f32):
+    %s = arith.subf %v, %w : f32
+    linalg.yield %s : f32
+  } -> tensor<4x?xf32>
+  return %d : tensor<4x?xf32>
+}
+
+// -----
+
 // With lanes a sum over rows computes again what is no larger in memory; what is larger, or costs more, it reads.
 
 #both = affine_map<(i, j) -> (i, j)>
