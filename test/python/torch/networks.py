@@ -187,9 +187,9 @@ class Llama(nn.Module):
     """RMS norm, rotary embedding, grouped queries, SwiGLU."""
 
     class Layer(nn.Module):
-        def __init__(self, width, heads, groups, wide):
+        def __init__(self, width, heads, groups, wide=None):
             super().__init__()
-            self.heads, self.groups, self.size = heads, groups, width // heads
+            wide, self.heads, self.groups, self.size = wide or 2 * width, heads, groups, width // heads
             self.norm1, self.norm2 = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
             self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
             self.k, self.v = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
