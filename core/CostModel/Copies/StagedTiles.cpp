@@ -249,7 +249,6 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.direct = operand.direct;
   tile.begin = operand.begin;
   tile.over = operand.over;
-  tile.row = operand.row;
   tile.held = held(operand);
   return best.clocks;
 }

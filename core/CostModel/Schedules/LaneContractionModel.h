@@ -49,7 +49,6 @@ struct StagedTile {
   bool direct = false; // copied asynchronously
   int64_t begin = 0;   // bytes that divide the places of vectors of its copies; 0: those of the vector
   bool over = false;   // vectors of all steps but the last may go over the end of a row, into the next one
-  int64_t row = 0;     // elements of rows whose last vector is loaded as a whole, from before; 0: none is
   bool held = false;   // its elements are staged in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
