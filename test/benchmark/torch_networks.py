@@ -190,7 +190,7 @@ def first_calls(names, freeze=False):
 INTRODUCTION = """# Networks of PyTorch: measured speed
 
 How fast are networks, compared with Inductor and eager PyTorch? Each section is generated on its processor by `test/benchmark/torch_networks.py --write`. Networks are those
-of `test/python/torch/networks.py`, without gradient. Most are of a test's size, so that the cost of a call weighs much in them; those at full size are named {large}.
+of `test/python/torch/networks.py`, which are of a test's size, so that the cost of a call weighs much in them, and of `full_networks.py` at full size, without gradient: {large}.
 
 Ratio: time of the other over that of compiled code; above 1, compiled code is faster; medians over interleaved turns. Error: largest, relative to the largest element,
 against float64.
