@@ -73,6 +73,7 @@ void Machine::sumCounters(const Launch &launch, double seconds) {
   KernelCounters &sum = counters[launch.kernel];
   sum.kernel = launch.kernel;
   uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  ++sum.launches;
   sum.blocks += blocks;
   sum.lanes += blocks * launch.block[0] * launch.block[1] * launch.block[2];
   sum.seconds += seconds;
@@ -167,6 +168,7 @@ llvm::json::Object tilewright::toJson(const KernelCounters &counters) {
   for (const auto &[name, count] : counters.instructions)
     instructions[name] = count;
   llvm::json::Object object{{"kernel", counters.kernel},
+                            {"launches", counters.launches},
                             {"blocks", counters.blocks},
                             {"lanes", counters.lanes},
                             {"emulation_seconds", counters.seconds},

@@ -253,8 +253,9 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
     kernels.push_back(std::move(kernel));
     if (json)
       continue;
-    llvm::outs() << llvm::formatv("kernel {0}: {1} blocks, {2} lanes, emulated in {3:f1} ms\n", counters.kernel,
-                                  counters.blocks, counters.lanes, counters.seconds * 1e3);
+    llvm::outs() << llvm::formatv("kernel {0}: launches: {1}, blocks: {2}, lanes: {3}, emulated in {4:f1} ms\n",
+                                  counters.kernel, counters.launches, counters.blocks, counters.lanes,
+                                  counters.seconds * 1e3);
     for (const MemoryCounters &memory : counters.memories)
       llvm::outs() << llvm::formatv(
           "  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n", memory.memory,

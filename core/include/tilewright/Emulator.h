@@ -97,7 +97,7 @@ struct EngineCounters {
 };
 struct KernelCounters {
   std::string kernel;
-  uint64_t blocks = 0, lanes = 0;
+  uint64_t launches = 0, blocks = 0, lanes = 0;
   std::vector<MemoryCounters> memories;
   std::vector<UnitCounters> units;
   std::vector<EngineCounters> engines;
