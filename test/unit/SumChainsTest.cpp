@@ -13,14 +13,14 @@ using tilewright::SumChains;
 namespace {
 
 TEST(SumChains, ShortSumsAreOneChain) {
-  for (auto [trips, additions] : {std::pair(0, 4), {1, 4}, {128, 4}, {512, 1}, {1, 2048}}) {
+  for (auto [trips, additions] : {std::pair(0, 4), {1, 4}, {256, 4}, {1024, 1}, {1, 2048}}) {
     SumChains chains = SumChains::of({trips}, additions);
     EXPECT_EQ(chains.count, 1) << trips << " of " << additions;
   }
 }
 
 TEST(SumChains, ALongLoopIsCutIntoEqualParts) {
-  for (int64_t trips : {129, 130, 200, 256, 257, 768, 1000, 1408, 8192, 100003}) {
+  for (int64_t trips : {257, 260, 400, 512, 513, 768, 1000, 1408, 8192, 100003}) {
     SumChains chains = SumChains::of({trips}, 4);
     ASSERT_EQ(chains.loop, 0u);
     EXPECT_LE(4 * chains.iterations, SumChains::longest) << trips;
@@ -40,10 +40,10 @@ TEST(SumChains, LoopsOverTapsBeginChainsThatAreLongEnough) {
   EXPECT_EQ(ofEachTap.loop, 1u);
   EXPECT_EQ(ofEachTap.iterations, 1);
   EXPECT_EQ(ofEachTap.count, 9);
-  SumChains ofEachRow = SumChains::of({3, 3, 32}, 4); // 128 channels: 384 additions in a row of taps
+  SumChains ofEachRow = SumChains::of({3, 3, 32}, 4); // 128 channels: 384 additions in a row of taps, 1152 in all
   EXPECT_EQ(ofEachRow.loop, 0u);
   EXPECT_EQ(ofEachRow.count, 3);
-  SumChains ofAll = SumChains::of({3, 3, 14}, 4); // 56 channels: 504 additions in all
+  SumChains ofAll = SumChains::of({3, 3, 28}, 4); // 112 channels: 1008 additions in all
   EXPECT_FALSE(ofAll.loop);
 }
 
