@@ -35,8 +35,8 @@ struct SumChains {
   int64_t iterations = 0;     // of this loop, in each chain
   int64_t count = 1;          // of chains, in all loops
 
-  /// Additions of a chain. A sum of at most twice as many stays one: on a Zen 4 a second chain takes 2 to 5 % of the
-  /// time of a product of k = 1024, for a quarter of its error.
+  /// Additions of a chain. A sum of at most twice as many stays one: a second chain took 2 to 5 % of the time of a
+  /// product of k = 1024, for a quarter of its error (docs/contraction-model.md).
   static constexpr int64_t longest = 512;
 
   /// The chains of loops of `trips` iterations, outermost first, the innermost of which adds `additions` numbers in
