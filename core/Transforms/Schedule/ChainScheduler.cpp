@@ -17,6 +17,7 @@
 #include "core/Analysis/TileSets.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Schedule/AssumedKernel.h"
+#include "core/Transforms/Schedule/RefusedEnds.h"
 #include "core/Transforms/Schedule/TileRuns.h"
 #include "core/Transforms/Schedule/Tilings.h"
 #include "core/Transforms/Tile/PartialReductions.h"
@@ -532,38 +533,6 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
   double bytes = double(range.bytes);
   return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
 }
-
-namespace {
-/// Ranges without tiles because of their last nests alone: others with the same ones, cut alike, have none either.
-class RefusedEnds {
-public:
-  void add(const NestRange &range) {
-    if (range.refusedNests > 0 && range.refusedNests <= range.nests.size() && range.considered.empty())
-      ends[range.nests.back()].push_back({range.cuts, range.columns, range.refusedNests, range.refusals});
-  }
-  /// Whether this is known of the range, which then gets the reasons.
-  bool contains(NestRange &range) const {
-    auto found = ends.find(range.nests.back());
-    if (found == ends.end())
-      return false;
-    for (const End &end : found->second)
-      if (end.nests <= range.nests.size() && end.cuts == range.cuts && end.columns == range.columns) {
-        range.refusals = end.reasons;
-        return true;
-      }
-    return false;
-  }
-
-private:
-  struct End {
-    SmallVector<unsigned, 4> cuts;
-    std::optional<unsigned> columns;
-    size_t nests;
-    std::vector<std::string> reasons;
-  };
-  llvm::DenseMap<Operation *, std::vector<End>> ends; // by the last nest
-};
-} // namespace
 
 /// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most;
 /// false where there are none. `isLast`: then it says why.
