@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -36,7 +37,7 @@ static bool isWritten(Value memref, SmallPtrSetImpl<Value> &visited) {
     return false;
   for (OpOperand &use : memref.getUses()) {
     Operation *user = use.getOwner();
-    if (isa<ViewLikeOpInterface>(user)) {
+    if (isa<ViewLikeOpInterface, arith::SelectOp>(user)) {
       if (isWritten(user->getResult(0), visited))
         return true;
       continue;

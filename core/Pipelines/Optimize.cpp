@@ -65,11 +65,11 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createPipelineTiles());
   }
   if (lanes) {
+    pm.addNestedPass<func::FuncOp>(createSplitSums());
     pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());
     pm.addNestedPass<func::FuncOp>(createReadAtIndices());
     pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
     pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
-    pm.addNestedPass<func::FuncOp>(createSplitColumnSums());
     pm.addNestedPass<func::FuncOp>(createJoinNests());
     pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
   }
@@ -80,10 +80,14 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
 }
 
 void tilewright::buildMapPipeline(OpPassManager &pm, const MachineGraph &graph) {
-  const bool launches = graph.startsLaunches();
+  const bool launches = graph.startsLaunches(), lanes = graph.lanesAreThreads();
   if (launches) {
     pm.addPass(createPlaceHostCode());
     pm.addPass(createTileCanonicalizer());
+  }
+  if (lanes)
+    pm.addPass(createJoinLaunches());
+  if (launches) {
     pm.addPass(createOutlineLaunches());
     pm.addPass(createDropSignedness());
     pm.addPass(createTileCanonicalizer());

@@ -14,6 +14,7 @@
 #include "core/Proof/Reader.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -24,6 +25,14 @@ using namespace mlir;
 using namespace tilewright::proof;
 
 void Reader::touch(Operation *op, Touch touch) {
+  if (auto select = touch.memref.getDefiningOp<arith::SelectOp>()) { // of one of two arrays
+    Truth condition = truthOf(select.getCondition());
+    for (auto [memref, holds] : {std::pair(select.getTrueValue(), condition), {select.getFalseValue(), !condition}}) {
+      touch.memref = memref;
+      within(holds, [&] { this->touch(op, touch); });
+    }
+    return;
+  }
   View view = viewOf(touch.memref);
   if (!view.unknown.empty())
     return gap(op, view.unknown);

@@ -12,6 +12,7 @@
 
 #include "core/Proof/Reader.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -111,6 +112,15 @@ bool Reader::readView(Operation *op) {
         return true;
       })
       .Case([&](memref::DeallocOp) { return true; })
+      .Case([&](arith::SelectOp select) { // `touch` asks for the two; here are their sizes
+        if (!isa<MemRefType>(select.getType()))
+          return false;
+        View yes = viewOf(select.getTrueValue()), no = viewOf(select.getFalseValue());
+        if (yes.unknown.empty() && (!no.unknown.empty() || !llvm::equal(yes.shape, no.shape)))
+          yes.unknown = "one of two arrays of other sizes";
+        views[select.getResult()] = yes;
+        return true;
+      })
       .Case([&](memref::CastOp cast) {
         if (isa<MemRefType>(cast.getSource().getType()) && isa<MemRefType>(cast.getType()))
           views[cast.getResult()] = viewOf(cast.getSource());

@@ -197,3 +197,77 @@ def passes_of(tool, path):
     for part in parts:
         yield part
         parts.extend(inner for inner in part.get("passes", []) if inner)
+
+
+#: One sum of a whole array: how it combines, what of an element, its beginning.
+TOTALS = {
+    "sum": ("%t = arith.addf %b, %a : f32", "0.0"),
+    "largest absolute value": ("%u = math.absf %a : f32\n    %t = arith.maximumf %b, %u : f32", "0.0"),
+    "from one": ("%t = arith.addf %b, %a : f32", "1.0"),  # a beginning that is not neutral
+}
+
+
+def total(name, sizes):
+    body, beginning = TOTALS[name]
+    dims = ", ".join(f"d{i}" for i in range(len(sizes)))
+    array = f"tensor<{'x'.join(map(str, sizes))}xf32>"
+    return f"""
+func.func @f(%x: {array}) -> tensor<f32> {{
+  %c = arith.constant {beginning} : f32
+  %e = tensor.empty() : tensor<f32>
+  %z = linalg.fill ins(%c : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %r = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>, affine_map<({dims}) -> ()>],
+      iterator_types = [{", ".join(['"reduction"'] * len(sizes))}]}} ins(%x : {array}) outs(%z : tensor<f32>) {{
+  ^bb0(%a: f32, %b: f32):
+    {body}
+    linalg.yield %t : f32
+  }} -> tensor<f32>
+  return %r : tensor<f32>
+}}"""
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
+@pytest.mark.parametrize("name, sizes, parts", [("sum", (1048576,), True), ("sum", (1024, 1024), True), ("largest absolute value", (64, 1024), True),
+                                                ("from one", (262144,), True), ("sum", (1000003,), False), ("from one", (1000,), False)])
+def test_one_sum_of_an_array_is_the_work_of_many_blocks(name, sizes, parts, chip, tool, tmp_path):
+    """Two launches, of parts and of what they sum up to; one of a short array, and of a length that has no parts."""
+    path = write(tmp_path, total(name, sizes))
+    found = kernels(emulate(tool, path, chip))
+    assert [kernel["launches"] for kernel in found] == [1] * (2 if parts else 1)
+    blocks = [kernel["blocks"] for kernel in found]
+    assert blocks[-1] == 1 and (not parts or blocks[0] >= 32), blocks
+    if len(sizes) > 1:
+        emulate(tool, path, chip, "--modes")
+
+
+def test_sums_in_the_order_of_the_program_are_not_cut(tool, tmp_path):
+    log = json.loads(tool("tw-compile", write(tmp_path, total("sum", (65536,))), "--target", "nvidia:H200", "--fp=strict", "--explain=json",
+                          "-o", tmp_path / "x.tw"))
+    assert not any(each["decision"] == "row-sums" for each in log)
+
+
+def products(m, k, n):
+    """Three of one input."""
+    result, names = f"tensor<{m}x{n}xf32>", range(3)
+    each = "".join(f"""
+  %e{i} = tensor.empty() : {result}
+  %z{i} = linalg.fill ins(%c : f32) outs(%e{i} : {result}) -> {result}
+  %p{i} = linalg.matmul ins(%x, %w{i} : tensor<{m}x{k}xf16>, tensor<{k}x{n}xf16>) outs(%z{i} : {result}) -> {result}""" for i in names)
+    results = ", ".join([result] * 3)
+    return f"""
+func.func @f(%x: tensor<{m}x{k}xf16>, {", ".join(f"%w{i}: tensor<{k}x{n}xf16>" for i in names)}) -> ({results}) {{
+  %c = arith.constant 0.0 : f32{each}
+  return {", ".join(f"%p{i}" for i in names)} : {results}
+}}"""
+
+
+@pytest.mark.parametrize("chip", ["nvidia:A100", "nvidia:H200", "amd:MI300X"])
+@pytest.mark.parametrize("m, k, n", [(70, 72, 40), (256, 128, 256)])
+def test_products_of_one_input_are_one_launch(m, k, n, chip, tool, tmp_path):
+    """Also where the last tiles are not whole, and where an engine copies; each result is that of its weights, and all is proved."""
+    path = write(tmp_path, products(m, k, n))
+    report = emulate(tool, path, chip, "--prove")
+    kernel, = kernels(report)
+    assert kernel["launches"] == 1
+    assert report["proof"]["holds"]
+    emulate(tool, path, chip, "--modes")

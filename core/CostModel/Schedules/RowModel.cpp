@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/RowModel.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -22,6 +24,7 @@
 #include <cmath>
 #include <numeric>
 
+using namespace mlir;
 using namespace tilewright;
 
 llvm::json::Object RowPlan::toJSON() const {
@@ -32,6 +35,45 @@ llvm::json::Object RowPlan::toJSON() const {
                             {"clocks", clocks},
                             {"seconds", seconds},
                             {"clocks_with_a_lane_a_row", lanesClocks}};
+}
+
+RowTask tilewright::rowTaskOf(const RowReduction &rows, int64_t sectorBytes) {
+  RowTask task;
+  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedRowExtent);
+  for (unsigned dim : rows.outer)
+    task.rows *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+  for (unsigned dim : rows.inner)
+    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+  // Lanes that have a row each run along the dimension in which they move least.
+  task.laneBytes = std::numeric_limits<int64_t>::max();
+  for (unsigned dim : rows.outer) {
+    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+    for (const Access &load : rows.nest.loads) {
+      int64_t element = elementBytes(elementOf(load.memref));
+      std::optional<int64_t> stride = load.stride(dim);
+      if (!rows.sumOf(load.op))
+        bytes += !stride ? sectorBytes
+                         : std::clamp(std::abs(*stride) * element,
+                                      *stride ? sectorBytes / std::max<int64_t>(1, trips) : 0, sectorBytes);
+    }
+    task.laneBytes = std::min(task.laneBytes, bytes);
+  }
+  for (const Access &load : rows.nest.loads) {
+    if (load.stride(rows.lane) != 1)
+      continue;
+    auto type = cast<MemRefType>(load.memref.getType());
+    int64_t bytes = elementBytes(type.getElementType());
+    task.bytes += bytes;
+    task.vector = std::min(task.vector, 16 / bytes);
+    // Rows whose pitch is no multiple of the vector have unaligned beginnings.
+    bool checked = type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1);
+    while (task.vector > 1 && !checked && type.getRank() > 1 && type.getShape().back() % task.vector != 0)
+      task.vector /= 2;
+    for (unsigned dim = 0; dim < rows.nest.depth(); ++dim)
+      while (dim != rows.lane && task.vector > 1 && load.stride(dim).value_or(0) % task.vector != 0)
+        task.vector /= 2;
+  }
+  return task;
 }
 
 /// Registers that a lane of such a kernel takes, at most; of a fused row-wise reduction beside its elements.
@@ -48,8 +90,9 @@ static constexpr double loadsUnderWay = 4;
 static double exchangeClocks(const TargetDescription &chip) { return chip.number(Number::ShuffleLatency).value_or(0); }
 static double barrierClocks(const TargetDescription &chip) { return chip.number(Number::BarrierLatency).value_or(0); }
 
-std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
-                                            const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
+/// The plan of the fewest clocks with subgroups for each row; nullopt where the chip's rates are not known.
+static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetDescription &chip,
+                                              const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
   Stopwatch stopwatch("planning");
   const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
                *file = chip.graph().registerPool();
@@ -96,9 +139,18 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
     if (!best || plan.clocks < best->clocks)
       best = plan;
   }
-  if (!best || best->clocks >= lanesClocks)
-    return std::nullopt;
   return best;
+}
+
+std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
+                                            const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
+  std::optional<RowPlan> best = bestOfSubgroups(task, chip, hierarchy, considered);
+  return best && best->clocks < best->lanesClocks ? best : std::nullopt;
+}
+
+double tilewright::clocksOfRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+  std::optional<RowPlan> best = bestOfSubgroups(task, chip, hierarchy, nullptr);
+  return best ? std::min(best->clocks, best->lanesClocks) : 0;
 }
 
 llvm::json::Object RowProgramPlan::toJSON() const {

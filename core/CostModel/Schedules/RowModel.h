@@ -27,6 +27,7 @@
 #ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_ROWMODEL_H
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_ROWMODEL_H
 
+#include "core/Analysis/RowReduction.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
@@ -97,6 +98,11 @@ struct RowTask {
 /// The plan of the fewest clocks; nullopt where one lane for each row is faster. `considered` receives all.
 std::optional<RowPlan> planRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
                                 std::vector<RowPlan> *considered = nullptr);
+/// Clocks of the rows on subgroups, or on one lane each where that is faster; 0 where the chip's rates are not known.
+double clocksOfRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy);
+
+/// The rows of `rows`, their length and what is known of their addresses, or can be checked in the kernel.
+RowTask rowTaskOf(const RowReduction &rows, int64_t sectorBytes);
 
 } // namespace tilewright
 

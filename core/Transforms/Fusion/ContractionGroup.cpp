@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Fusion/ContractionGroup.h"
+#include "core/Transforms/Utils/NestInit.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -51,37 +52,9 @@ static bool writes(Operation *op, Value memref) {
 }
 
 AffineForOp tilewright::findZeroInit(const Contraction &c) {
-  Operation *root = Nest(c.nest).root(), *last = nullptr; // the one that touches C last before it
-  for (Operation *user : c.c.memref.getUsers()) {
-    Operation *op = root->getBlock()->findAncestorOpInBlock(*user);
-    if (op && op->isBeforeInBlock(root) && (!last || last->isBeforeInBlock(op)))
-      last = op;
-  }
-  auto loop = dyn_cast_or_null<AffineForOp>(last);
-  if (!loop)
-    return nullptr;
-  auto nest = analyzeNest(loop);
-  if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().memref != c.c.memref)
-    return nullptr;
-  Value value = cast<AffineStoreOp>(nest->stores.front().op).getValueToStore();
-  if (!matchPattern(value, m_AnyZeroFloat()) && !matchPattern(value, m_Zero()))
-    return nullptr;
-  // The same elements: each result of both maps is one dimension of the same trip count, or both are equal.
-  AffineMap init = nest->stores.front().map, result = c.c.map;
-  if (nest->stores.front().symbols != c.c.symbols)
-    return nullptr;
-  for (auto [x, y] : llvm::zip(init.getResults(), result.getResults())) {
-    auto dx = shiftedDim(x, init), dy = shiftedDim(y, result);
-    if (dx && dy && dx->shift == dy->shift) {
-      AffineForOp lx = nest->loops[dx->dim], ly = c.nest.loops[dy->dim];
-      if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
-          !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
-        return nullptr;
-    } else if (dx || dy || x != y || !x.isSymbolicOrConstant()) {
-      return nullptr;
-    }
-  }
-  return nest->depth() == c.nest.depth() - c.k.size() ? loop : AffineForOp();
+  std::optional<NestInit> init = findInit(c.nest, c.c, c.nest.depth() - c.k.size());
+  bool isZero = init && (matchPattern(init->value, m_AnyZeroFloat()) || matchPattern(init->value, m_Zero()));
+  return isZero ? init->loop : AffineForOp();
 }
 
 /// Whether `nest` runs element-wise over the result of `c` (in memref `source`, indexed like C) so that it can be

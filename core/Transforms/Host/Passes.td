@@ -26,6 +26,30 @@ def OutlineLaunches : Pass<"outline-launches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect"];
 }
 
+def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
+  let summary = "Make one grid of equal grids";
+  let description = [{
+    For lanes. Grids of the public function that do the same with other arrays, of the same types, become one with so many
+    times the blocks, if none of them writes what another one touches and nothing between needs their order: the products
+    of one input with three weights are one launch. A new first index says to which of them a block belongs; where the grid
+    has three already, it is a part of the first one. Blocks are as before, so that no model is asked; the modelled seconds
+    are those of one launch (`core/CostModel/Time/JoinedLaunches.h`).
+
+    ```mlir
+    tile.parallel (%i) to (8) level "grid" { .. tile.copy %wq .. tile.store %c, %q }
+    tile.parallel (%i) to (8) level "grid" { .. tile.copy %wk .. tile.store %c, %k }
+    // becomes
+    tile.parallel (%n, %i) to (2, 8) level "grid" {
+      %first = arith.cmpi eq, %n, %c0 : index
+      %w = arith.select %first, %wq, %wk : memref<64x64xf16>
+      %r = arith.select %first, %q, %k : memref<64x64xf16>
+      .. tile.copy %w .. tile.store %c, %r
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"];
+}
+
 def BindIntrinsics : Pass<"bind-intrinsics", "::mlir::ModuleOp"> {
   let summary = "Give the commands of a core the names of the vendor's functions";
   let description = [{

@@ -14,13 +14,12 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/RowReduction.h"
-#include "core/CostModel/Machine/AssumedSizes.h"
-#include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Transforms/Nests/RowFragments.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -52,43 +51,6 @@ static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
   return arrays;
 }
 
-/// Rows, their length and what is known of their addresses, or can be checked in the kernel.
-static RowTask taskOf(const RowReduction &rows, int64_t sectorBytes) {
-  RowTask task;
-  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedRowExtent);
-  for (unsigned dim : rows.outer)
-    task.rows *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
-  for (unsigned dim : rows.inner)
-    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
-  // Lanes that have a row each run along the dimension in which they move least.
-  task.laneBytes = std::numeric_limits<int64_t>::max();
-  for (unsigned dim : rows.outer) {
-    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedRowExtent);
-    for (const Access &load : rows.nest.loads) {
-      int64_t element = elementBytes(elementOf(load.memref));
-      std::optional<int64_t> stride = load.stride(dim);
-      if (!rows.sumOf(load.op))
-        bytes += !stride ? sectorBytes
-                         : std::clamp(std::abs(*stride) * element,
-                                      *stride ? sectorBytes / std::max<int64_t>(1, trips) : 0, sectorBytes);
-    }
-    task.laneBytes = std::min(task.laneBytes, bytes);
-  }
-  for (const Access &load : rows.nest.loads) {
-    if (load.stride(rows.lane) != 1)
-      continue;
-    auto type = cast<MemRefType>(load.memref.getType());
-    int64_t bytes = elementBytes(type.getElementType());
-    task.bytes += bytes;
-    task.vector = std::min(task.vector, 16 / bytes);
-    // Rows whose pitch is no multiple of the vector have unaligned beginnings.
-    bool checked = type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1);
-    while (task.vector > 1 && !checked && type.getRank() > 1 && type.getShape().back() % task.vector != 0)
-      task.vector /= 2;
-  }
-  return task;
-}
-
 //===-- Emission ----------------------------------------------------------===//
 
 namespace {
@@ -98,7 +60,8 @@ public:
   RowEmitter(OpBuilder &builder, const RowReduction &rows, const RowPlan &plan, const LaneHierarchy &hierarchy)
       : rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy), loc(nest.root().getLoc()), space(builder, loc),
         width(plan.width(hierarchy)), vector(plan.vector), fragments{hierarchy.lanes} {}
-  void emit();
+  /// Writes the grid. Sums of `beginnings` begin with these values, not with what memory holds.
+  void emit(const llvm::DenseMap<const RowSum *, Value> &beginnings);
 
 private:
   OpBuilder &builder() { return space.builder; }
@@ -122,13 +85,15 @@ private:
   int64_t width;
   int64_t vector; // of the version that is written
   RowFragments fragments;
+  llvm::DenseMap<const RowSum *, Value> begin;
   SmallVector<Value> pitches;       // that have to be multiples of the plan's vector, index
   bool pitchesAreMultiples = false; // in the version that is written
 };
 
 } // namespace
 
-void RowEmitter::emit() {
+void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
+  begin = beginnings;
   for (AffineForOp loop : nest.loops)
     space.addDimension(loop);
   if (plan.vector > 1)
@@ -352,7 +317,9 @@ void RowEmitter::finish(const RowSum &sum, Value total) {
   AffineMap elements = AffineMap::get(2, 0, SmallVector<AffineExpr>(sum.store->map.getNumResults(), constant(0)),
                                       builder().getContext());
   space.parallel({constant(1)}, hierarchy.subgroup, [&](ArrayRef<AffineExpr>) {
-    Value before = access(*sum.load, type, elements, {}, {});
+    Value first = begin.lookup(&sum);
+    Value before = first ? tile::BroadcastOp::create(builder(), loc, type, first).getResult()
+                         : access(*sum.load, type, elements, {}, {});
     auto result = tile::MapOp::create(builder(), loc, TypeRange(type), ValueRange{before, total},
                                       [&](OpBuilder &inside, Location loc, ValueRange pair) {
                                         tile::YieldOp::create(inside, loc, combined(inside, sum, pair[0], pair[1]));
@@ -377,7 +344,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
     bool folds = true;
     for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
       folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
-    const RowTask task = taskOf(*rows, hierarchy.sectorBytes);
+    const RowTask task = rowTaskOf(*rows, hierarchy.sectorBytes);
     std::vector<RowPlan> considered;
     std::optional<RowPlan> plan = folds ? planRows(task, *target.chip, hierarchy, &considered) : std::nullopt;
     if (!plan)
@@ -389,8 +356,18 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
               {"inputs", llvm::json::Object{{"rows", task.rows}, {"segments", task.pieces}, {"length", task.length}}},
               {"choice", plan->toJSON()},
               {"candidates", fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
+    // A nest that sets the sums' beginnings is no launch of its own.
     OpBuilder builder(root);
-    RowEmitter(builder, *rows, *plan, hierarchy).emit();
+    llvm::DenseMap<const RowSum *, Value> beginnings;
+    for (const RowSum &sum : rows->sums)
+      if (std::optional<NestInit> init = findInit(rows->nest, *sum.store, rows->outer.size())) {
+        Value value = init->value;
+        if (init->loop->isAncestor(value.getParentRegion()->getParentOp()))
+          value = builder.clone(*value.getDefiningOp())->getResult(0);
+        beginnings[&sum] = value;
+        init->loop.erase();
+      }
+    RowEmitter(builder, *rows, *plan, hierarchy).emit(beginnings);
     root.erase();
   }
 

@@ -72,18 +72,25 @@ def ReadAtIndices : Pass<"read-at-indices", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
 }
 
-def SplitColumnSums : Pass<"split-column-sums", "::mlir::func::FuncOp"> {
-  let summary = "Sum columns in parts of the rows, where there are fewer columns than lanes";
+def SplitSums : Pass<"split-sums", "::mlir::func::FuncOp"> {
+  let summary = "Sum in parts, where there are fewer sums than the chip has room for";
   let description = [{
-    Sums along the rows, one for each column, are as parallel as there are columns. Where the model finds that more lanes are
-    faster, the rows are cut into parts that are summed up at the same time, and a second nest adds the parts. Not where sums
-    of floats have one order.
+    Sums along the rows, one for each column, are as parallel as there are columns; sums over rows as there are rows, and one
+    sum of a whole array is the work of one block. Where the model finds that more are faster, the sums are cut into parts
+    that are computed at the same time, and a second nest adds the parts. Not where sums of floats have one order, and not
+    where the next nest over the same rows needs the sums: one launch does both then.
 
     ```mlir
     affine.for %i = 0 to 8192 { affine.for %j = 0 to 512 { s[%j] += f(x[%i, %j]) } }
     // becomes
     affine.for %p = 0 to 64 { affine.for %i = 0 to 128 { affine.for %j = 0 to 512 { part[%p, %j] += f(x[%p * 128 + %i, %j]) } } }
     affine.for %p = 0 to 64 { affine.for %j = 0 to 512 { s[%j] += part[%p, %j] } }
+    ```
+    ```mlir
+    affine.for %i = 0 to 1048576 { s[] += f(x[%i]) }
+    // becomes
+    affine.for %p = 0 to 256 { affine.for %i = 0 to 4096 { part[%p] += f(x[%p * 4096 + %i]) } }
+    affine.for %p = 0 to 256 { s[] += part[%p] }
     ```
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];

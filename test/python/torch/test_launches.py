@@ -268,8 +268,8 @@ def test_gradients_of_norms_are_three_launches(tmp_path, name):
         assert launches(tmp_path, text, chip) <= 3, chip
 
 
-#: Layers of BERT's kind whose queries, keys and values are one product, or three, which are launches of one kernel.
-PRODUCTS = {"one": (lambda: networks.Block(128, 2, before=False), 7), "three": (Layer, 9)}
+#: Layers of BERT's kind whose queries, keys and values are one product, or three, which are one launch.
+PRODUCTS = {"one": (lambda: networks.Block(128, 2, before=False), 7), "three": (Layer, 7)}
 
 
 @pytest.mark.parametrize("products", PRODUCTS)

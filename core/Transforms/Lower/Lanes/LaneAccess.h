@@ -43,6 +43,13 @@ struct LaneArray {
   bool scratchpad = false;
   int64_t alignment = 16;  // bytes that divide the address of its first element; less for views of bytes
   int64_t rowMultiple = 1; // divides the innermost size, where that is dynamic: what the program has checked
+  std::shared_ptr<const struct LaneChoice> choice; // null: it is no choice
+};
+
+/// An array that is one of two, by a condition (i1); `pointer` and `sizes` of the choice are those of that one.
+struct LaneChoice {
+  mlir::Value condition;
+  LaneArray yes, no;
 };
 
 /// How points are shared out over workers.

@@ -149,28 +149,48 @@ Value LaneWriter::describedBy(const TileMap &map, Location loc) {
   return entry.getArgument(first + number);
 }
 
+FailureOr<std::pair<TileCopy, Value>>
+LaneWriter::tileOf(const LaneArray &array, llvm::function_ref<FailureOr<TileCopy>(const LaneArray &)> cut) {
+  if (array.choice) {
+    auto yes = tileOf(array.choice->yes, cut), no = tileOf(array.choice->no, cut);
+    if (failed(yes) || failed(no))
+      return failure();
+    yes->second = arith::SelectOp::create(builder, context.loc, array.choice->condition, yes->second, no->second);
+    return yes;
+  }
+  FailureOr<TileCopy> tile = cut(array);
+  if (failed(tile))
+    return failure();
+  return std::pair(*tile, describedBy(tile->map, context.loc));
+}
+
 LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
   FailureOr<LaneArray> source = arrayOf(op, op.getSource()), destination = arrayOf(op, op.getDestination());
   if (failed(source) || failed(destination))
     return failure();
   auto valueOf = [&](Value old) { return value(old); };
-  FailureOr<TileCopy> tile = asTile(context, op, *source, *destination, valueOf);
-  if (failed(tile))
-    return failure();
   // What all blocks of the cluster copy alike, each copies a part of, for all.
   bool isShared = shape.cluster > 1 && !llvm::is_contained(op.getSourceOperands(), clusterRank);
+  auto found = tileOf(*source, [&](const LaneArray &array) -> FailureOr<TileCopy> {
+    FailureOr<TileCopy> tile = asTile(context, op, array, *destination, valueOf);
+    if (failed(tile) || !isShared)
+      return tile;
+    int64_t &lines = tile->map.box[tile->outer];
+    if (lines % shape.cluster)
+      return op.emitOpError() << "copies " << lines << " lines for " << shape.cluster
+                              << " blocks of a cluster; their number must be a multiple";
+    lines /= shape.cluster;
+    return tile;
+  });
+  if (failed(found))
+    return failure();
+  auto &[tile, map] = *found;
   Value part;
   if (isShared) {
-    int64_t extent = tile->map.box[tile->outer] / shape.cluster;
-    if (extent * shape.cluster != tile->map.box[tile->outer])
-      return op.emitOpError() << "copies " << tile->map.box[tile->outer] << " lines for " << shape.cluster
-                              << " blocks of a cluster; their number must be a multiple";
-    tile->map.box[tile->outer] = extent;
     Value rank = context.ops.clusterRank(builder, context.loc);
-    Value before = arith::MulIOp::create(builder, context.loc, rank, context.i32(extent));
-    tile->coordinates[tile->outer] =
-        arith::AddIOp::create(builder, context.loc, tile->coordinates[tile->outer], before);
-    part = arith::MulIOp::create(builder, context.loc, before, context.i32(tile->outerStep));
+    Value before = arith::MulIOp::create(builder, context.loc, rank, context.i32(tile.map.box[tile.outer]));
+    tile.coordinates[tile.outer] = arith::AddIOp::create(builder, context.loc, tile.coordinates[tile.outer], before);
+    part = arith::MulIOp::create(builder, context.loc, before, context.i32(tile.outerStep));
   }
   Type byte = builder.getI8Type(), pointer = destination->pointer.getType();
   int64_t stage = elementBytes(destination->type.getElementType());
@@ -181,10 +201,10 @@ LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
     offset = arith::AddIOp::create(builder, context.loc, offset, part);
   Value to =
       LLVM::GEPOp::create(builder, context.loc, pointer, byte, destination->pointer, ArrayRef<LLVM::GEPArg>{offset});
-  if (tile->offset)
-    to = elementBehind(builder, context.loc, to, byte, tile->offset);
-  if (!context.ops.copyTile(builder, context.loc, to, describedBy(tile->map, op.getLoc()), tile->coordinates,
-                            position->full(), isShared ? (int64_t(1) << shape.cluster) - 1 : 0))
+  if (tile.offset)
+    to = elementBehind(builder, context.loc, to, byte, tile.offset);
+  if (!context.ops.copyTile(builder, context.loc, to, map, tile.coordinates, position->full(),
+                            isShared ? (int64_t(1) << shape.cluster) - 1 : 0))
     return op.emitOpError() << "names the engine \"" << op->getAttrOfType<StringAttr>(engineAttr).getValue()
                             << "\", which the chip's operations lack";
   return success();
@@ -200,9 +220,10 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
   if (role != Role::Rest || !lineBytes || !lane || !results)
     return false;
   auto valueOf = [&](Value old) { return value(old); };
-  FailureOr<TileCopy> tile = asTile(context, op, array, lineBytes, valueOf);
-  if (failed(tile))
+  auto found = tileOf(array, [&](const LaneArray &each) { return asTile(context, op, each, lineBytes, valueOf); });
+  if (failed(found))
     return false;
+  auto &[tile, map] = *found;
   tile::FragmentType type = op.getValue().getType();
   int64_t bytes = elementBytes(type.getElementType()), columns = lineBytes / bytes;
   if (type.getRows() * lineBytes > storeBytes)
@@ -214,7 +235,6 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, isFirst).thenBlock());
     work();
   };
-  Value map = describedBy(tile->map, op.getLoc());
   const Memory &banks = *target.memory(hierarchy.scratchpad);
   double issueSlots = target.number(Number::Issue).value_or(1);
   for (int64_t first = 0; first < type.getCols(); first += columns) {
@@ -251,7 +271,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
       return op.emitOpError() << "has a layout whose lines cannot be written to the scratchpad";
     context.ops.fenceEngines(builder, context.loc);
     context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
-    SmallVector<Value> coordinates(tile->coordinates);
+    SmallVector<Value> coordinates(tile.coordinates);
     if (first)
       coordinates[0] = arith::AddIOp::create(builder, context.loc, coordinates[0], context.i32(first));
     bool done = true;

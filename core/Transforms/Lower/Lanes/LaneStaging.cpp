@@ -51,6 +51,28 @@ LogicalResult LaneWriter::view(memref::ViewOp op) {
   return success();
 }
 
+/// One of two arrays of the launch.
+LogicalResult LaneWriter::select(arith::SelectOp op) {
+  FailureOr<LaneArray> yes = arrayOf(op, op.getTrueValue()), no = arrayOf(op, op.getFalseValue());
+  if (failed(yes) || failed(no))
+    return failure();
+  if (yes->scratchpad || no->scratchpad)
+    return op.emitOpError() << "chooses a buffer of the scratchpad; lanes choose arrays of the launch";
+  Value condition = value(op.getCondition());
+  auto either = [&](Value a, Value b) -> Value {
+    return arith::SelectOp::create(builder, op.getLoc(), condition, a, b);
+  };
+  LaneArray array = *yes;
+  array.pointer = either(yes->pointer, no->pointer);
+  for (auto [size, other] : llvm::zip(array.sizes, no->sizes))
+    size = either(size, other);
+  array.alignment = std::min(yes->alignment, no->alignment);
+  array.rowMultiple = std::gcd(yes->rowMultiple, no->rowMultiple);
+  array.choice = std::make_shared<LaneChoice>(LaneChoice{condition, *yes, *no});
+  arrays.try_emplace(op.getResult(), array);
+  return success();
+}
+
 LogicalResult LaneWriter::alloc(tile::AllocOp op) {
   auto type = cast<MemRefType>(op.getMemref().getType());
   auto memory = dyn_cast_or_null<StringAttr>(type.getMemorySpace());

@@ -184,6 +184,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
   }
   if (auto each = dyn_cast<memref::ViewOp>(op))
     return view(each);
+  if (auto each = dyn_cast<arith::SelectOp>(op); each && isa<MemRefType>(each.getType()))
+    return select(each);
   if (auto each = dyn_cast<memref::LoadOp>(op))
     return plainAccess(op, each.getMemRef(), each.getIndices(), {});
   if (auto each = dyn_cast<memref::StoreOp>(op))

@@ -77,6 +77,10 @@ private:
   mlir::LogicalResult copies(mlir::Operation *first);
   mlir::LogicalResult engineCopy(tile::CopyOp op);
   mlir::Value describedBy(const TileMap &map, mlir::Location loc);
+  /// The tile that `cut` takes of `array`, and the argument that describes it; of one of two arrays the tile of the
+  /// first and one of two arguments. Failure where `cut` fails.
+  mlir::FailureOr<std::pair<TileCopy, mlir::Value>>
+  tileOf(const LaneArray &array, llvm::function_ref<mlir::FailureOr<TileCopy>(const LaneArray &)> cut);
   mlir::FailureOr<bool> storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution);
   mlir::LogicalResult groupUnit(tile::MmaOp op, const MatrixUnit &unit);
   /// Accumulators in a memory of the block (LaneAccumulators.cpp). `isInBlock`: the fragment is there, and its units
@@ -111,6 +115,7 @@ private:
   }
   mlir::FailureOr<LaneArray> arrayOf(mlir::Operation *op, mlir::Value memref);
   mlir::LogicalResult view(mlir::memref::ViewOp op);
+  mlir::LogicalResult select(mlir::arith::SelectOp op);
   /// How a fragment's elements are shared out over the lanes of a subgroup.
   mlir::FailureOr<Distribution> distributionOf(mlir::Operation *op, tile::FragmentType type);
   std::optional<LaneExchange> exchangeFor(tile::FragmentType type, const LaneArray &array, const LaneAccess &access,

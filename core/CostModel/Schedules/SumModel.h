@@ -1,4 +1,4 @@
-//===- ColumnModel.h - Lanes for sums of columns ----------------*- C++ -*-===//
+//===- SumModel.h - Parts of sums that are too few ---------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,15 +12,17 @@
 ///   clocks(P) = max(bytes / bandwidth of global memory, waves(columns x P) x rows / P x latency / loads under way)
 ///               + P > 1: a launch, and the same for the P rows of partial sums
 ///
+/// and into how many parts sums over whole rows are cut, where there are fewer rows than the chip has room for:
+///
+///   clocks(P) = clocks of rows x P rows of the P-th part of the length (RowModel.h)
+///               + P > 1: a launch, and clocks of rows of P partial sums
+///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_COLUMNMODEL_H
-#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_COLUMNMODEL_H
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SUMMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SUMMODEL_H
 
-#include "tilewright/LaneOps.h"
-#include "tilewright/TargetDescription.h"
-#include "llvm/Support/JSON.h"
-#include <vector>
+#include "core/CostModel/Schedules/RowModel.h"
 
 namespace tilewright {
 
@@ -31,7 +33,7 @@ struct ColumnTask {
   int64_t partialBytes = 0; // of one partial result of each column
 };
 
-struct ColumnPlan {
+struct SumPlan {
   int64_t parts = 1;
   double clocks = 0, seconds = 0;
 
@@ -40,9 +42,13 @@ struct ColumnPlan {
 
 /// The divisor of the rows of the fewest clocks; one part where the chip has no memory whose rate is known.
 /// `considered` receives all.
-ColumnPlan planColumns(const ColumnTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                       std::vector<ColumnPlan> *considered = nullptr);
+SumPlan planColumnSums(const ColumnTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                       std::vector<SumPlan> *considered = nullptr);
+
+/// The same of `trips`, iterations of the outermost loop along the rows of `task`, with partial sums of `partialBytes`.
+SumPlan planRowSums(const RowTask &task, int64_t trips, int64_t partialBytes, const TargetDescription &chip,
+                    const LaneHierarchy &hierarchy, std::vector<SumPlan> *considered = nullptr);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_COLUMNMODEL_H
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SUMMODEL_H

@@ -1,4 +1,4 @@
-// RUN: tw-opt %s --split-column-sums | FileCheck %s
+// RUN: tw-opt %s --split-sums | FileCheck %s
 
 module attributes {tilewright.target = "nvidia:H200"} {
 

@@ -1,0 +1,42 @@
+//===- JoinedLaunches.h - Time of equal grids as one launch -----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What equal grids take as one launch:
+///
+///   launch + (seconds of one - launch) x rounds(count x blocks) / rounds(blocks)
+///   rounds(b) = ceil(b / blocks that the chip holds at a time)
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H
+#define TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H
+
+#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/Support/MathExtras.h"
+#include <optional>
+
+namespace tilewright {
+
+/// Seconds of `count` grids as one launch, each of which takes `seconds` with its launch. `blocks` of one, `residency`:
+/// blocks of a multiprocessor at a time; where either is not known, all blocks are as long as those of the grids apart.
+inline double secondsOfJoined(const TargetDescription &chip, double seconds, int64_t count,
+                              std::optional<int64_t> blocks, std::optional<int64_t> residency) {
+  double launch = chip.number(Number::Launch).value_or(0) / (chip.clockMHz() * 1e6);
+  double times = count;
+  if (blocks && residency && *blocks > 0) {
+    int64_t atATime = *residency * LaneHierarchy::of(chip.graph()).blocks;
+    times = double(llvm::divideCeil(*blocks * count, atATime)) / double(llvm::divideCeil(*blocks, atATime));
+  }
+  return launch + std::max(0.0, seconds - launch) * times;
+}
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H

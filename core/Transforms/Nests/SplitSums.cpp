@@ -1,0 +1,256 @@
+//===- SplitSums.cpp - Sums in parts where there are few ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A sum along rows has a lane for each column, a sum over rows subgroups for
+/// each row. Where these are few, the sums are cut into parts, and a second nest
+/// adds the parts:
+///
+///   for %i, %j { s[%j] += f(x[%i, %j]) }                    for %i { s[] += f(x[%i]) }
+///   ->                                                      ->
+///   for %p, %j { part[%p, %j] = 0 }                         for %p { part[%p] = 0 }
+///   for %p, %i, %j {                                        for %p, %i {
+///     part[%p, %j] += f(x[%p * 128 + %i, %j]) }               part[%p] += f(x[%p * 4096 + %i]) }
+///   for %p, %j { s[%j] += part[%p, %j] }                    for %p { s[] += part[%p] }
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/RowReduction.h"
+#include "core/Analysis/Settings.h"
+#include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Schedules/SumModel.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestInit.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "tilewright/Explain.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_SPLITSUMS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+/// A nest that adds to an array, in the order of whose loops `results` count its elements and the others are summed
+/// over, the first of them in parts.
+struct Sum {
+  Nest nest;
+  const Access *load, *store; // of the sum
+  Operation *combine;
+  TypedAttr neutral;
+  SmallVector<unsigned> results, summed;
+
+  int64_t trips(unsigned loop) const { return *nest.tripCounts[loop]; }
+  /// Whether the sums are those of columns: a sum's elements lie apart, neighbours are of other sums.
+  bool isOfColumns() const { return summed.front() < (results.empty() ? 0 : results.front()); }
+};
+} // namespace
+
+/// The nest at `root` as such sums, of columns or of rows; nullptr where it is none, or sums have one order.
+static std::unique_ptr<Sum> findSum(AffineForOp root, bool mayReassociate) {
+  FailureOr<Nest> nest = analyzeNest(root);
+  if (failed(nest) || nest->stores.size() != 1 || llvm::is_contained(nest->tripCounts, std::nullopt))
+    return nullptr;
+  auto found = std::make_unique<Sum>();
+  found->nest = std::move(*nest);
+  found->store = &found->nest.stores.front();
+  found->load = nullptr;
+  for (const Access &load : found->nest.loads)
+    if (load.memref == found->store->memref) {
+      if (found->load || load.map != found->store->map)
+        return nullptr;
+      found->load = &load;
+    }
+  Operation *combine = cast<AffineStoreOp>(found->store->op).getValueToStore().getDefiningOp();
+  if (!found->load || !combine || !found->load->op->hasOneUse() || *found->load->op->user_begin() != combine ||
+      combine->getNumOperands() != 2 || !combine->hasTrait<OpTrait::IsCommutative>())
+    return nullptr;
+  for (unsigned loop = 0; loop < found->nest.depth(); ++loop)
+    (found->store->dims().test(loop) ? found->results : found->summed).push_back(loop);
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(combine);
+  if (found->summed.empty() || !neutral || (isa<arith::AddFOp, arith::MulFOp>(combine) && !mayReassociate))
+    return nullptr;
+  found->combine = combine;
+  found->neutral = *neutral;
+  const bool areColumns = found->isOfColumns();
+  if (areColumns ? found->nest.depth() != 2 || found->store->stride(1) != 1
+                 : !found->results.empty() && found->results.back() > found->summed.front())
+    return nullptr;
+  return found;
+}
+
+/// Whether what reads the sums is as small as they are. Else it is the next step over the same rows, and one launch
+/// does both.
+static bool isReadOnce(const Sum &sum) {
+  int64_t elements = 1;
+  for (unsigned loop : sum.results)
+    elements *= sum.trips(loop);
+  AffineForOp root = sum.nest.root();
+  return llvm::all_of(sum.store->memref.getUsers(), [&](Operation *user) {
+    if (root->isAncestor(user) || !isa<AffineLoadOp>(user))
+      return true;
+    int64_t iterations = 1;
+    for (auto loop = user->getParentOfType<AffineForOp>(); loop; loop = loop->getParentOfType<AffineForOp>())
+      iterations *= loop.hasConstantBounds() ? loop.getConstantUpperBound() : elements + 1;
+    return iterations <= elements;
+  });
+}
+
+/// Loops that run `trips` times, the builder in the innermost; their numbers.
+static SmallVector<Value> loopsOf(OpBuilder &b, Location loc, ArrayRef<int64_t> trips) {
+  SmallVector<Value> numbers;
+  for (int64_t trip : trips) {
+    auto loop = AffineForOp::create(b, loc, 0, trip);
+    numbers.push_back(loop.getInductionVar());
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  return numbers;
+}
+
+static void split(const Sum &sum, int64_t parts) {
+  AffineForOp root = sum.nest.root();
+  Location loc = root.getLoc();
+  // What sets the beginning of the sums stays next to what adds the parts.
+  Operation *behind = root;
+  if (std::optional<NestInit> init = findInit(sum.nest, *sum.store, sum.results.size())) {
+    init->loop->moveBefore(root);
+    behind = init->loop;
+  }
+  OpBuilder b(behind);
+  const int64_t ofPart = sum.trips(sum.summed.front()) / parts;
+  const unsigned count = sum.results.size(), place = sum.isOfColumns() ? 0 : count; // of the part's number
+  Type element = sum.combine->getResult(0).getType();
+  SmallVector<int64_t> shape;
+  for (unsigned loop : sum.results)
+    shape.push_back(sum.trips(loop));
+  shape.insert(shape.begin() + place, parts);
+  auto mapResults = [&](IRMapping &mapping, SmallVector<Value> at) {
+    at.erase(at.begin() + place);
+    for (auto [loop, number] : llvm::zip(sum.results, at))
+      mapping.map(AffineForOp(sum.nest.loops[loop]).getInductionVar(), number);
+  };
+  Value part = memref::AllocOp::create(b, loc, MemRefType::get(shape, element));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Value neutral = arith::ConstantOp::create(b, loc, sum.neutral);
+    AffineStoreOp::create(b, loc, neutral, part, loopsOf(b, loc, shape));
+  }
+  b.setInsertionPoint(behind);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    // Of columns: part, row, column; of rows: row, part, what is summed up.
+    SmallVector<int64_t> trips(shape);
+    const unsigned inPart = sum.isOfColumns() ? 1 : count + 1;
+    trips.insert(trips.begin() + inPart, ofPart);
+    for (unsigned loop : ArrayRef(sum.summed).drop_front())
+      trips.push_back(sum.trips(loop));
+    SmallVector<Value> at = loopsOf(b, loc, trips);
+    IRMapping mapping;
+    AffineExpr p = b.getAffineDimExpr(0), i = b.getAffineDimExpr(1);
+    Value number =
+        AffineApplyOp::create(b, loc, AffineMap::get(2, 0, p * ofPart + i), ValueRange{at[place], at[inPart]});
+    mapping.map(AffineForOp(sum.nest.loops[sum.summed.front()]).getInductionVar(), number);
+    for (auto [loop, own] : llvm::zip(ArrayRef(sum.summed).drop_front(), ArrayRef(at).take_back(sum.summed.size() - 1)))
+      mapping.map(AffineForOp(sum.nest.loops[loop]).getInductionVar(), own);
+    at.truncate(count + 2);
+    at.erase(at.begin() + inPart);
+    mapResults(mapping, at);
+    for (Operation &op : sum.nest.body->without_terminator()) {
+      if (&op == sum.load->op) {
+        mapping.map(op.getResult(0), AffineLoadOp::create(b, loc, part, at).getResult());
+      } else if (&op == sum.store->op) {
+        AffineStoreOp::create(b, loc, mapping.lookup(sum.combine->getResult(0)), part, at);
+      } else if (auto load = dyn_cast<AffineLoadOp>(op)) {
+        AffineMap map = load.getAffineMap();
+        SmallVector<Value> operands;
+        for (Value operand : load.getMapOperands())
+          operands.push_back(mapping.lookupOrDefault(operand));
+        fullyComposeAffineMapAndOperands(&map, &operands);
+        canonicalizeMapAndOperands(&map, &operands);
+        mapping.map(load.getResult(),
+                    AffineLoadOp::create(b, load.getLoc(), load.getMemRef(), map, operands).getResult());
+      } else {
+        b.clone(op, mapping);
+      }
+    }
+    if (number.use_empty())
+      number.getDefiningOp()->erase();
+  }
+  b.setInsertionPoint(root);
+  SmallVector<Value> at = loopsOf(b, loc, shape);
+  IRMapping mapping;
+  mapResults(mapping, at);
+  auto held = cast<AffineLoadOp>(b.clone(*sum.load->op, mapping));
+  Value one = AffineLoadOp::create(b, loc, part, at);
+  Operation *both =
+      b.create(loc, sum.combine->getName().getIdentifier(), ValueRange{held, one}, element, sum.combine->getAttrs());
+  mapping.map(sum.combine->getResult(0), both->getResult(0));
+  b.clone(*sum.store->op, mapping);
+  root.erase();
+}
+
+namespace {
+struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
+  void splitNest(AffineForOp root, const LaunchTarget &target) {
+    const bool mayReassociate = Settings::of(root).mayReassociate();
+    std::unique_ptr<Sum> sum = findSum(root, mayReassociate);
+    if (!sum)
+      return;
+    const int64_t partialBytes = elementBytes(sum->combine->getResult(0).getType()),
+                  trips = sum->trips(sum->summed.front());
+    int64_t results = 1;
+    for (unsigned loop : sum->results)
+      results *= sum->trips(loop);
+    std::vector<SumPlan> considered;
+    SumPlan plan;
+    auto rows = sum->isOfColumns() ? nullptr : recognizeRows(root, mayReassociate);
+    if (rows && isReadOnce(*sum)) {
+      plan = planRowSums(rowTaskOf(*rows, target.hierarchy.sectorBytes), trips, partialBytes, *target.chip,
+                         target.hierarchy, &considered);
+    } else if (!rows && sum->summed.size() == 1) {
+      // Elements of a sum lie apart: a lane for each sum of a part.
+      ColumnTask task{trips, results, 0, partialBytes};
+      for (const Access &load : sum->nest.loads)
+        if (load.dims().test(sum->summed.front()) && (results == 1 || load.dims().count() > 1))
+          task.bytes += elementBytes(elementOf(load.memref));
+      plan = planColumnSums(task, *target.chip, target.hierarchy, &considered);
+    } else {
+      return;
+    }
+    llvm::json::Object inputs{{"rows", trips}, {"columns", results}};
+    if (!sum->isOfColumns()) {
+      int64_t length = 1;
+      for (unsigned loop : sum->summed)
+        length *= sum->trips(loop);
+      inputs = llvm::json::Object{{"rows", results}, {"length", length}};
+    }
+    if (DecisionLog *log = DecisionLog::of(&getContext()))
+      log->add(sum->isOfColumns() ? "column-sums" : "row-sums", root,
+               llvm::json::Object{{"inputs", std::move(inputs)},
+                                  {"choice", plan.toJSON()},
+                                  {"candidates", fastestFirst(std::move(considered),
+                                                              [](const SumPlan &each) { return each.parts; })}});
+    if (plan.parts > 1)
+      split(*sum, plan.parts);
+  }
+
+  void runOnOperation() override {
+    auto map = [&](AffineForOp root, const LaunchTarget &target) { splitNest(root, target); };
+    if (failed(overLaneNests(getOperation(), map)))
+      signalPassFailure();
+  }
+};
+} // namespace
