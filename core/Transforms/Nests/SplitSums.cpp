@@ -92,21 +92,24 @@ static std::unique_ptr<Sum> findSum(AffineForOp root, bool mayReassociate) {
   return found;
 }
 
-/// Whether what reads the sums is as small as they are. Else it is the next step over the same rows, and one launch
-/// does both.
-static bool isReadOnce(const Sum &sum) {
-  int64_t elements = 1;
-  for (unsigned loop : sum.results)
-    elements *= sum.trips(loop);
+static int64_t iterationsAround(Operation *op) {
+  int64_t iterations = 1;
+  for (auto loop = op->getParentOfType<AffineForOp>(); loop; loop = loop->getParentOfType<AffineForOp>())
+    iterations *= loop.hasConstantBounds() ? loop.getConstantUpperBound() : 1;
+  return iterations;
+}
+
+/// Whether a nest beside the sum of a whole array runs over its elements, too: it computes what is summed up, or needs
+/// the sum. One launch does all of them, with the row in its scratchpad.
+static bool isStepOfRow(const Sum &sum) {
   AffineForOp root = sum.nest.root();
-  return llvm::all_of(sum.store->memref.getUsers(), [&](Operation *user) {
-    if (root->isAncestor(user) || !isa<AffineLoadOp>(user))
-      return true;
-    int64_t iterations = 1;
-    for (auto loop = user->getParentOfType<AffineForOp>(); loop; loop = loop->getParentOfType<AffineForOp>())
-      iterations *= loop.hasConstantBounds() ? loop.getConstantUpperBound() : elements + 1;
-    return iterations <= elements;
-  });
+  const int64_t iterations = iterationsAround(sum.store->op);
+  auto isOther = [&](Operation *user) { return !root->isAncestor(user) && iterationsAround(user) >= iterations; };
+  auto isPartner = [&](Value array, auto kind) {
+    return llvm::any_of(array.getUsers(), [&](Operation *user) { return isa<decltype(kind)>(user) && isOther(user); });
+  };
+  return isPartner(sum.store->memref, AffineLoadOp()) ||
+         llvm::any_of(sum.nest.loads, [&](const Access &load) { return isPartner(load.memref, AffineStoreOp()); });
 }
 
 /// Loops that run `trips` times, the builder in the innermost; their numbers.
@@ -216,11 +219,12 @@ struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
       results *= sum->trips(loop);
     std::vector<SumPlan> considered;
     SumPlan plan;
-    auto rows = sum->isOfColumns() ? nullptr : recognizeRows(root, mayReassociate);
-    if (rows && isReadOnce(*sum)) {
+    if (!sum->isOfColumns() && (!sum->results.empty() || isStepOfRow(*sum)))
+      return;
+    if (auto rows = sum->isOfColumns() ? nullptr : recognizeRows(root, mayReassociate)) {
       plan = planRowSums(rowTaskOf(*rows, target.hierarchy.sectorBytes), trips, partialBytes, *target.chip,
                          target.hierarchy, &considered);
-    } else if (!rows && sum->summed.size() == 1) {
+    } else if (sum->summed.size() == 1) {
       // Elements of a sum lie apart: a lane for each sum of a part.
       ColumnTask task{trips, results, 0, partialBytes};
       for (const Access &load : sum->nest.loads)
