@@ -75,10 +75,10 @@ def ReadAtIndices : Pass<"read-at-indices", "::mlir::func::FuncOp"> {
 def SplitSums : Pass<"split-sums", "::mlir::func::FuncOp"> {
   let summary = "Sum in parts, where there are fewer sums than the chip has room for";
   let description = [{
-    Sums along the rows, one for each column, are as parallel as there are columns; sums over rows as there are rows, and one
-    sum of a whole array is the work of one block. Where the model finds that more are faster, the sums are cut into parts
-    that are computed at the same time, and a second nest adds the parts. Not where sums of floats have one order, and not
-    where the next nest over the same rows needs the sums: one launch does both then.
+    Sums along the rows, one for each column, are as parallel as there are columns, and one sum of a whole array is the work
+    of one block. Where the model finds that more are faster, the sums are cut into parts
+    that are computed at the same time, and a second nest adds the parts. Not where sums of floats have one order, and of
+    one sum not where another nest runs over its elements, too: one launch does both then. Sums of several rows stay whole.
 
     ```mlir
     affine.for %i = 0 to 8192 { affine.for %j = 0 to 512 { s[%j] += f(x[%i, %j]) } }

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A sum along rows has a lane for each column, a sum over rows subgroups for
-/// each row. Where these are few, the sums are cut into parts, and a second nest
-/// adds the parts:
+/// A sum along rows has a lane for each column, a sum of a whole array one block.
+/// Where that leaves most of the chip without work, the sums are cut into parts,
+/// and a second nest adds the parts:
 ///
 ///   for %i, %j { s[%j] += f(x[%i, %j]) }                    for %i { s[] += f(x[%i]) }
 ///   ->                                                      ->
@@ -44,22 +44,20 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 namespace {
-/// A nest that adds to an array, in the order of whose loops `results` count its elements and the others are summed
-/// over, the first of them in parts.
+/// A nest that adds to one element, or to one for each column: then its loops are those of rows and of columns. The
+/// first loop is cut into parts.
 struct Sum {
   Nest nest;
   const Access *load, *store; // of the sum
   Operation *combine;
   TypedAttr neutral;
-  SmallVector<unsigned> results, summed;
 
   int64_t trips(unsigned loop) const { return *nest.tripCounts[loop]; }
-  /// Whether the sums are those of columns: a sum's elements lie apart, neighbours are of other sums.
-  bool isOfColumns() const { return summed.front() < (results.empty() ? 0 : results.front()); }
+  bool isOfColumns() const { return store->dims().any(); }
 };
 } // namespace
 
-/// The nest at `root` as such sums, of columns or of rows; nullptr where it is none, or sums have one order.
+/// The nest at `root` as such a sum; nullptr where it is none, or sums have one order.
 static std::unique_ptr<Sum> findSum(AffineForOp root, bool mayReassociate) {
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.size() != 1 || llvm::is_contained(nest->tripCounts, std::nullopt))
@@ -78,17 +76,14 @@ static std::unique_ptr<Sum> findSum(AffineForOp root, bool mayReassociate) {
   if (!found->load || !combine || !found->load->op->hasOneUse() || *found->load->op->user_begin() != combine ||
       combine->getNumOperands() != 2 || !combine->hasTrait<OpTrait::IsCommutative>())
     return nullptr;
-  for (unsigned loop = 0; loop < found->nest.depth(); ++loop)
-    (found->store->dims().test(loop) ? found->results : found->summed).push_back(loop);
   std::optional<TypedAttr> neutral = arith::getNeutralElement(combine);
-  if (found->summed.empty() || !neutral || (isa<arith::AddFOp, arith::MulFOp>(combine) && !mayReassociate))
+  if (!neutral || (isa<arith::AddFOp, arith::MulFOp>(combine) && !mayReassociate))
+    return nullptr;
+  if (found->isOfColumns() &&
+      (found->nest.depth() != 2 || found->store->dims().test(0) || found->store->stride(1) != 1))
     return nullptr;
   found->combine = combine;
   found->neutral = *neutral;
-  const bool areColumns = found->isOfColumns();
-  if (areColumns ? found->nest.depth() != 2 || found->store->stride(1) != 1
-                 : !found->results.empty() && found->results.back() > found->summed.front())
-    return nullptr;
   return found;
 }
 
@@ -128,23 +123,16 @@ static void split(const Sum &sum, int64_t parts) {
   Location loc = root.getLoc();
   // What sets the beginning of the sums stays next to what adds the parts.
   Operation *behind = root;
-  if (std::optional<NestInit> init = findInit(sum.nest, *sum.store, sum.results.size())) {
+  if (std::optional<NestInit> init = findInit(sum.nest, *sum.store, sum.isOfColumns() ? 1 : 0)) {
     init->loop->moveBefore(root);
     behind = init->loop;
   }
   OpBuilder b(behind);
-  const int64_t ofPart = sum.trips(sum.summed.front()) / parts;
-  const unsigned count = sum.results.size(), place = sum.isOfColumns() ? 0 : count; // of the part's number
+  const int64_t ofPart = sum.trips(0) / parts;
   Type element = sum.combine->getResult(0).getType();
-  SmallVector<int64_t> shape;
-  for (unsigned loop : sum.results)
-    shape.push_back(sum.trips(loop));
-  shape.insert(shape.begin() + place, parts);
-  auto mapResults = [&](IRMapping &mapping, SmallVector<Value> at) {
-    at.erase(at.begin() + place);
-    for (auto [loop, number] : llvm::zip(sum.results, at))
-      mapping.map(AffineForOp(sum.nest.loops[loop]).getInductionVar(), number);
-  };
+  SmallVector<int64_t> shape{parts};
+  if (sum.isOfColumns())
+    shape.push_back(sum.trips(1));
   Value part = memref::AllocOp::create(b, loc, MemRefType::get(shape, element));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -154,23 +142,19 @@ static void split(const Sum &sum, int64_t parts) {
   b.setInsertionPoint(behind);
   {
     OpBuilder::InsertionGuard guard(b);
-    // Of columns: part, row, column; of rows: row, part, what is summed up.
-    SmallVector<int64_t> trips(shape);
-    const unsigned inPart = sum.isOfColumns() ? 1 : count + 1;
-    trips.insert(trips.begin() + inPart, ofPart);
-    for (unsigned loop : ArrayRef(sum.summed).drop_front())
+    SmallVector<int64_t> trips{parts, ofPart};
+    for (unsigned loop = 1; loop < sum.nest.depth(); ++loop)
       trips.push_back(sum.trips(loop));
-    SmallVector<Value> at = loopsOf(b, loc, trips);
+    SmallVector<Value> numbers = loopsOf(b, loc, trips), at{numbers[0]};
+    if (sum.isOfColumns())
+      at.push_back(numbers.back());
     IRMapping mapping;
     AffineExpr p = b.getAffineDimExpr(0), i = b.getAffineDimExpr(1);
     Value number =
-        AffineApplyOp::create(b, loc, AffineMap::get(2, 0, p * ofPart + i), ValueRange{at[place], at[inPart]});
-    mapping.map(AffineForOp(sum.nest.loops[sum.summed.front()]).getInductionVar(), number);
-    for (auto [loop, own] : llvm::zip(ArrayRef(sum.summed).drop_front(), ArrayRef(at).take_back(sum.summed.size() - 1)))
-      mapping.map(AffineForOp(sum.nest.loops[loop]).getInductionVar(), own);
-    at.truncate(count + 2);
-    at.erase(at.begin() + inPart);
-    mapResults(mapping, at);
+        AffineApplyOp::create(b, loc, AffineMap::get(2, 0, p * ofPart + i), ValueRange(numbers).take_front(2));
+    mapping.map(AffineForOp(sum.nest.loops[0]).getInductionVar(), number);
+    for (auto [loop, own] : llvm::zip(ArrayRef(sum.nest.loops).drop_front(), ArrayRef(numbers).drop_front(2)))
+      mapping.map(AffineForOp(loop).getInductionVar(), own);
     for (Operation &op : sum.nest.body->without_terminator()) {
       if (&op == sum.load->op) {
         mapping.map(op.getResult(0), AffineLoadOp::create(b, loc, part, at).getResult());
@@ -195,7 +179,8 @@ static void split(const Sum &sum, int64_t parts) {
   b.setInsertionPoint(root);
   SmallVector<Value> at = loopsOf(b, loc, shape);
   IRMapping mapping;
-  mapResults(mapping, at);
+  if (sum.isOfColumns())
+    mapping.map(AffineForOp(sum.nest.loops[1]).getInductionVar(), at.back());
   auto held = cast<AffineLoadOp>(b.clone(*sum.load->op, mapping));
   Value one = AffineLoadOp::create(b, loc, part, at);
   Operation *both =
@@ -212,34 +197,35 @@ struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
     std::unique_ptr<Sum> sum = findSum(root, mayReassociate);
     if (!sum)
       return;
-    const int64_t partialBytes = elementBytes(sum->combine->getResult(0).getType()),
-                  trips = sum->trips(sum->summed.front());
-    int64_t results = 1;
-    for (unsigned loop : sum->results)
-      results *= sum->trips(loop);
+    const int64_t partialBytes = elementBytes(sum->combine->getResult(0).getType()), rows = sum->trips(0),
+                  columns = sum->isOfColumns() ? sum->trips(1) : 1;
     std::vector<SumPlan> considered;
     SumPlan plan;
-    if (!sum->isOfColumns() && (!sum->results.empty() || isStepOfRow(*sum)))
-      return;
-    if (auto rows = sum->isOfColumns() ? nullptr : recognizeRows(root, mayReassociate)) {
-      plan = planRowSums(rowTaskOf(*rows, target.hierarchy.sectorBytes), trips, partialBytes, *target.chip,
+    llvm::json::Object inputs;
+    std::unique_ptr<RowReduction> row;
+    if (!sum->isOfColumns()) {
+      if (isStepOfRow(*sum))
+        return;
+      row = recognizeRows(root, mayReassociate);
+      if (!row && sum->nest.depth() > 1)
+        return;
+      int64_t length = 1;
+      for (unsigned loop = 0; loop < sum->nest.depth(); ++loop)
+        length *= sum->trips(loop);
+      inputs = llvm::json::Object{{"rows", 1}, {"length", length}};
+    } else {
+      inputs = llvm::json::Object{{"rows", rows}, {"columns", columns}};
+    }
+    if (row) {
+      plan = planRowSums(rowTaskOf(*row, target.hierarchy.sectorBytes), rows, partialBytes, *target.chip,
                          target.hierarchy, &considered);
-    } else if (sum->summed.size() == 1) {
+    } else {
       // Elements of a sum lie apart: a lane for each sum of a part.
-      ColumnTask task{trips, results, 0, partialBytes};
+      ColumnTask task{rows, columns, 0, partialBytes};
       for (const Access &load : sum->nest.loads)
-        if (load.dims().test(sum->summed.front()) && (results == 1 || load.dims().count() > 1))
+        if (load.dims().all())
           task.bytes += elementBytes(elementOf(load.memref));
       plan = planColumnSums(task, *target.chip, target.hierarchy, &considered);
-    } else {
-      return;
-    }
-    llvm::json::Object inputs{{"rows", trips}, {"columns", results}};
-    if (!sum->isOfColumns()) {
-      int64_t length = 1;
-      for (unsigned loop : sum->summed)
-        length *= sum->trips(loop);
-      inputs = llvm::json::Object{{"rows", results}, {"length", length}};
     }
     if (DecisionLog *log = DecisionLog::of(&getContext()))
       log->add(sum->isOfColumns() ? "column-sums" : "row-sums", root,
