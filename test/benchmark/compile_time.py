@@ -95,6 +95,24 @@ NOTES = """
 8. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
    subexpressions before canonicalisation leaves it a fifth of the operations.
 
+## Networks
+
+Processor seconds (user) of `tw-compile` on the text that PyTorch's graph becomes, for this host, 2 cores of an AMD EPYC
+(family 25, model 17) beside other work (load 15), one run each, before and after tiles that fragments link became
+functions. Measured by hand on 2026-11-28; the text is what `torch.compile` gives the compiler, with weights frozen where
+it says so.
+
+| network | before | after |
+|---|---|---|
+| ResNet-50, frozen | 14.8 | 5.9 |
+| ResNet-50 | 6.3 | 5.9 |
+| EfficientNet-B0, frozen | 4.9 | 4.5 |
+| BERT-base | 1.5 | 1.6 |
+| GPT-2 | 2.2 | 2.4 |
+
+The code of the frozen ResNet-50 takes 0.98 of the time of before, that of EfficientNet-B0 1.00, with equal results bit by bit
+(15 and 21 calls of each in turns, one thread).
+
 ## The budget
 
 Seconds differ from run to run and counts do not. `tw-compile --time=counts` counts, for each part, the operations that a
