@@ -34,6 +34,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -48,6 +49,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Vectorize/SLPVectorizer.h"
 #include <mutex>
 
 using namespace tilewright;
@@ -169,6 +171,29 @@ static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &anal
   all.run(module, analyses);
 }
 
+/// Whether `function` has scalars that could stand side by side in a vector: it stores them, computes floats one by
+/// one, or puts them into a vector behind its first element. Nests that were mapped to vectors read scalars to repeat
+/// them only.
+static bool hasScalarsToJoin(const llvm::Function &function) {
+  return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction &instruction) {
+    if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+      return !store->getValueOperand()->getType()->isVectorTy();
+    if (llvm::isa<llvm::InsertElementInst>(instruction)) {
+      auto *index = llvm::dyn_cast<llvm::ConstantInt>(instruction.getOperand(2));
+      return !index || !index->isZero();
+    }
+    return instruction.getType()->isFloatingPointTy() && !llvm::isa<llvm::LoadInst>(instruction);
+  });
+}
+
+/// Joining scalars takes a sixth of the optimiser's time, most of it to find that there are none.
+static void joinScalarsWhereTheyAre(llvm::PassInstrumentationCallbacks &callbacks) {
+  callbacks.registerShouldRunOptionalPassCallback([](llvm::StringRef pass, llvm::Any unit) {
+    auto *function = llvm::any_cast<const llvm::Function *>(&unit);
+    return pass != llvm::SLPVectorizerPass::name() || !function || hasScalarsToJoin(**function);
+  });
+}
+
 /// LLVM's passes over IR. `forSpeed`: all of -O3; else the program runs once.
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool forSpeed) {
   countWork("instructions", module.getInstructionCount());
@@ -183,7 +208,9 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool fo
   tuning.SLPVectorization = forSpeed;
   tuning.LoopInterleaving = forSpeed;
   tuning.LoopUnrolling = forSpeed;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  joinScalarsWhereTheyAre(callbacks);
+  llvm::PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);

@@ -20,10 +20,12 @@ namespace tilewright {
 
 /// A loop carries a fragment for each unit of a subgroup's tile, and as many for its operands: hundreds. The pattern
 /// that looks for values carried twice compares each pair of them, which is half of all canonicalisation of a
-/// contraction, and finds nothing: fragments that a plan carries are different ones.
+/// contraction, and finds nothing: fragments that a plan carries are different ones. Loops have one block, so that
+/// there are no blocks to join or to drop; operations without users go as patterns go through them.
 inline std::unique_ptr<mlir::Pass> createTileCanonicalizer() {
-  return mlir::createCanonicalizerPass(mlir::GreedyRewriteConfig(),
-                                       {"(anonymous namespace)::RemoveDuplicateSuccessorInputUses"});
+  return mlir::createCanonicalizerPass(
+      mlir::GreedyRewriteConfig().setRegionSimplificationLevel(mlir::GreedySimplifyRegionLevel::Disabled),
+      {"(anonymous namespace)::RemoveDuplicateSuccessorInputUses"});
 }
 
 } // namespace tilewright

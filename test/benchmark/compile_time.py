@@ -70,6 +70,8 @@ NOTES = """
 
 1. *Equal kernels are one.* `share-kernels` compares them before planning and, nest by nest, before code generation
    ([stages.md](stages.md)): twelve equal layers are planned and compiled as one.
+   A nest is also what fragments link, such as the only tile of a remainder: before, a fragment of zeros that two nests
+   share kept 85 % of a frozen ResNet-50 in one function, with each of its equal convolutions.
 2. *LLVM works on all processors.* Functions of 250 instructions and more leave their module, in parts of about 1000
    instructions; each part is optimised on a thread of its own (`core/Pipelines/ModuleParts.h`). Which function is in which
    part depends on the program alone, so the bytes do not depend on the number of processors. For a shared library the code
@@ -81,12 +83,35 @@ NOTES = """
    are marked before. In functions of more than 16,384 instructions all loops are: hundreds of element-wise operations and
    sums of rows are one loop over rows with a loop for each sum, and unrolled they would be one block, in which LLVM's
    time grows with the square of the length.
-5. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
+5. *Scalars are joined where there are any.* LLVM's search for scalars that could share a vector runs on functions that
+   store scalars, compute floats one by one or build vectors of several scalars. Nests that are mapped to vectors have
+   none; code is the same byte by byte.
+6. *No question is asked for each operation that has one answer for its type.* The alignment of a vector's access and
+   whether a type holds bf16 are known by type, and greedy rewriting leaves blocks alone where no rewrite depends on them.
+7. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
    what its operands take is asked only where the bound is below the best plan so far. Within a stage a question that was
    asked before has the answer of then (`core/CostModel/Schedules/KnownPlans.h`): equal products, and passes that plan the
    same one, cost one search.
-6. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
+8. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
    subexpressions before canonicalisation leaves it a fifth of the operations.
+
+## Networks
+
+Processor seconds (user) of `tw-compile` on the text that PyTorch's graph becomes, for this host, 2 cores of an AMD EPYC
+(family 25, model 17) beside other work (load 15), one run each, before and after tiles that fragments link became
+functions. Measured by hand on 2026-11-28; the text is what `torch.compile` gives the compiler, with weights frozen where
+it says so.
+
+| network | before | after |
+|---|---|---|
+| ResNet-50, frozen | 14.8 | 5.9 |
+| ResNet-50 | 6.3 | 5.9 |
+| EfficientNet-B0, frozen | 4.9 | 4.5 |
+| BERT-base | 1.5 | 1.6 |
+| GPT-2 | 2.2 | 2.4 |
+
+The code of the frozen ResNet-50 takes 0.98 of the time of before, that of EfficientNet-B0 1.00, with equal results bit by bit
+(15 and 21 calls of each in turns, one thread).
 
 ## The budget
 

@@ -34,10 +34,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Target/LLVMIR/TypeToLLVM.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/IR/LLVMContext.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_LOWERTOLLVM
@@ -84,7 +87,30 @@ LogicalResult lowerVectors(ModuleOp module) {
   vector::populateVectorMaskMaterializationPatterns(patterns, /*force32BitVectorIndices=*/true);
   vector::populateVectorFromElementsUnrollPatterns(patterns);
   vector::populateVectorToElementsUnrollPatterns(patterns);
-  return applyPatternsGreedily(module, std::move(patterns));
+  // Blocks stay what they are: LLVM joins and drops them.
+  return applyPatternsGreedily(module, std::move(patterns),
+                               GreedyRewriteConfig().setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled));
+}
+
+/// Gives accesses of vectors the alignment of their elements where they name none. The conversion would do the same,
+/// and make a context of LLVM for each of them.
+void nameAlignments(ModuleOp module, const LLVMTypeConverter &converter) {
+  llvm::LLVMContext context;
+  LLVM::TypeToLLVMIRTranslator translator(context);
+  llvm::SmallDenseMap<Type, int64_t> known;
+  auto name = [&](auto access) {
+    Type element = converter.convertType(access.getMemRefType().getElementType());
+    if (access.getAlignment() || !element)
+      return;
+    auto [found, isNew] = known.try_emplace(element);
+    if (isNew)
+      found->second = translator.getPreferredAlignment(element, converter.getDataLayout());
+    access.setAlignmentAttr(IntegerAttr::get(IntegerType::get(module.getContext(), 64), found->second));
+  };
+  module.walk([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<vector::LoadOp, vector::StoreOp, vector::MaskedLoadOp, vector::MaskedStoreOp>(name);
+  });
 }
 
 /// Whether `op` is one step of a reduction carried by a loop: an operand comes from a block argument, the result only
@@ -126,6 +152,7 @@ void LowerToLLVM::runOnOperation() {
   mlir::LowerToLLVMOptions options(context);
   options.allocLowering = mlir::LowerToLLVMOptions::AllocLowering::Malloc;
   LLVMTypeConverter converter(context, options);
+  nameAlignments(module, converter);
   RewritePatternSet patterns(context);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();

@@ -15,8 +15,10 @@ def SplitKernels : Pass<"split-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Of kernels with several nests, after everything is fused: each nest becomes a private function
     `@<kernel>_nest_<n>` with the attributes `tilewright.kernel` and `tilewright.nest`, which the kernel calls with the arrays
-    and sizes that it uses. Constants, views and stack buffers that only the nest uses are its own. Arrays of the kernel's
-    own stay where they are and are passed. A kernel stays whole where a state of a unit would surround the calls: where
+    and sizes that it uses. A nest is a loop, or a chain of operations that fragments link, which no call can pass: a tile
+    that one loop over k computes is loaded, summed and stored by one function. Constants, views, fragments of zeros and
+    stack buffers that only the nest uses are its own. Arrays of the kernel's own stay where they are and are passed. A
+    kernel stays whole where a state of a unit would surround the calls: where
     not all of its uses are in such nests, or where the state is a property of the function.
 
     ```mlir

@@ -37,6 +37,9 @@ struct SplitKernels : tilewright::impl::SplitKernelsBase<SplitKernels> {
   void runOnOperation() override;
 };
 
+/// Operations that become one function: a loop, or a chain of operations that fragments link.
+using Nest = SmallVector<Operation *>;
+
 /// What the function of one nest takes, and what it makes for itself.
 struct Captures {
   llvm::SetVector<Value> arguments;
@@ -47,23 +50,68 @@ struct Captures {
 /// Whether code calls functions with `type`: fragments of units, for one, stay in the function that makes them.
 static bool isPassed(Type type) { return isa<MemRefType>(type) || type.isIntOrIndexOrFloat() || isa<VectorType>(type); }
 
+/// Whether each function that uses the results of `op` makes them for itself: constants, views, fragments of zeros.
+static bool isMadeAnew(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op) ||
+         (op->getNumOperands() == 0 && op->getNumRegions() == 0 && isPure(op));
+}
+
 /// Whether every user of `alloca` is in `nest`.
-static bool isOnlyIn(memref::AllocaOp alloca, Operation *nest) {
-  return llvm::all_of(alloca->getUsers(), [&](Operation *user) { return nest->isAncestor(user); });
+static bool isOnlyIn(memref::AllocaOp alloca, ArrayRef<Operation *> nest) {
+  return llvm::all_of(alloca->getUsers(), [&](Operation *user) {
+    return llvm::any_of(nest, [&](Operation *op) { return op->isAncestor(user); });
+  });
+}
+
+/// The nest that begins with `first`: to the last user of what its operations make. Arrays that are made within its
+/// bounds stay outside. Empty where an operation stands there that no nest may hold.
+static Nest nestFrom(Operation &first) {
+  Block *block = first.getBlock();
+  Operation *last = &first;
+  Nest nest;
+  for (Operation *op = &first;; op = op->getNextNode()) {
+    if (!isMadeAnew(op) && !isa<memref::AllocOp, memref::AllocaOp>(op)) {
+      if (isa<CallOpInterface, memref::DeallocOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+        return {};
+      nest.push_back(op);
+      for (Operation *user : op->getUsers())
+        if (Operation *within = block->findAncestorOpInBlock(*user); last->isBeforeInBlock(within))
+          last = within;
+    }
+    if (op == last)
+      return nest;
+  }
+}
+
+/// The nests of a kernel, in order: loops, and what is linked by values that no call passes.
+static SmallVector<Nest> nestsOf(Block &kernel) {
+  SmallVector<Nest> nests;
+  for (Operation *op = &kernel.front(); op; op = op->getNextNode()) {
+    const bool isLoop = op->getNumRegions() != 0 && op->getNumResults() == 0;
+    const bool isLinked =
+        !isMadeAnew(op) && llvm::any_of(op->getResultTypes(), [](Type type) { return !isPassed(type); });
+    if (!isLoop && !isLinked)
+      continue;
+    if (Nest nest = nestFrom(*op); !nest.empty()) {
+      op = nest.back();
+      nests.push_back(std::move(nest));
+    }
+  }
+  return nests;
 }
 
 /// Constants, views and stack buffers of one nest belong to its function: so no two of its arrays share memory. All
 /// other values are passed. Failure where one cannot be.
-static FailureOr<Captures> capturesOf(Operation *nest) {
+static FailureOr<Captures> capturesOf(ArrayRef<Operation *> nest) {
   Captures captures;
   auto need = [&](auto &self, Value value) -> bool {
     Operation *op = value.getDefiningOp();
     if (op && captures.own.contains(op))
       return true;
+    if (op && llvm::is_contained(nest, op))
+      return false; // a view of what the nest makes
     auto alloca = dyn_cast_or_null<memref::AllocaOp>(op);
-    bool isOwn = op && (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op) ||
-                        (alloca && isOnlyIn(alloca, nest)));
-    if (!isOwn) {
+    if (!op || !(isMadeAnew(op) || (alloca && isOnlyIn(alloca, nest)))) {
       captures.arguments.insert(value);
       return isPassed(value.getType());
     }
@@ -73,19 +121,22 @@ static FailureOr<Captures> capturesOf(Operation *nest) {
     captures.own.insert(op);
     return true;
   };
-  llvm::SetVector<Value> used(nest->getOperands().begin(), nest->getOperands().end());
-  getUsedValuesDefinedAbove(nest->getRegions(), used);
+  llvm::SetVector<Value> used;
+  for (Operation *op : nest) {
+    used.insert(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), used);
+  }
   for (Value value : used)
-    if (!need(need, value))
+    if (Operation *op = value.getDefiningOp(); !(op && llvm::is_contained(nest, op)) && !need(need, value))
       return failure();
   return captures;
 }
 
 /// Makes the function of `nest` after `after` and calls it instead. Returns the function.
-static func::FuncOp outline(Operation *nest, const Captures &captures, StringRef name, Operation *after,
+static func::FuncOp outline(ArrayRef<Operation *> nest, const Captures &captures, StringRef name, Operation *after,
                             SymbolTable &symbols) {
-  OpBuilder builder(nest->getContext());
-  Location loc = nest->getLoc();
+  Location loc = nest.front()->getLoc();
+  OpBuilder builder(nest.front()->getContext());
   ArrayRef<Value> arguments = captures.arguments.getArrayRef();
   auto function = func::FuncOp::create(builder, loc, name,
                                        builder.getFunctionType(llvm::to_vector(ValueRange(arguments).getTypes()), {}));
@@ -99,11 +150,13 @@ static func::FuncOp outline(Operation *nest, const Captures &captures, StringRef
   mapping.map(arguments, body->getArguments());
   for (Operation *op : captures.own)
     builder.clone(*op, mapping);
-  builder.clone(*nest, mapping);
+  for (Operation *op : nest)
+    builder.clone(*op, mapping);
   func::ReturnOp::create(builder, loc);
-  builder.setInsertionPoint(nest);
+  builder.setInsertionPoint(nest.back());
   func::CallOp::create(builder, loc, function, arguments);
-  nest->erase();
+  for (Operation *op : llvm::reverse(nest))
+    op->erase();
   for (Operation *op : llvm::reverse(captures.own))
     if (op->use_empty())
       op->erase();
@@ -125,11 +178,13 @@ static bool usesStates(Operation *op, const TargetDescription &chip, bool ofFunc
 /// Whether `kernel` stays whole, of which `nests` can be functions. A state that is left between them would surround
 /// their calls, which it may forbid, so all of its uses have to be in nests; one that is a property of its function
 /// (a streaming mode) is entered for the kernel.
-static bool mustStayWhole(func::FuncOp kernel, ArrayRef<Operation *> nests, const TargetDescription &chip) {
+static bool mustStayWhole(func::FuncOp kernel, ArrayRef<Nest> nests, const TargetDescription &chip) {
   if (usesStates(kernel, chip, /*ofFunction=*/true))
     return true;
-  return llvm::any_of(kernel.front(),
-                      [&](Operation &op) { return !llvm::is_contained(nests, &op) && usesStates(&op, chip); });
+  llvm::SmallPtrSet<Operation *, 32> inNests;
+  for (const Nest &nest : nests)
+    inNests.insert(nest.begin(), nest.end());
+  return llvm::any_of(kernel.front(), [&](Operation &op) { return !inNests.contains(&op) && usesStates(&op, chip); });
 }
 
 void SplitKernels::runOnOperation() {
@@ -147,13 +202,8 @@ void SplitKernels::runOnOperation() {
   for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
     if (!isKernel(kernel) || !llvm::hasSingleElement(kernel.getBody()))
       continue;
-    SmallVector<Operation *> nests, passed;
-    for (Operation &op : kernel.front())
-      if (op.getNumRegions() != 0 && op.getNumResults() == 0) {
-        nests.push_back(&op);
-        if (succeeded(capturesOf(&op)))
-          passed.push_back(&op);
-      }
+    SmallVector<Nest> nests = nestsOf(kernel.front()), passed;
+    llvm::copy_if(nests, std::back_inserter(passed), [](const Nest &nest) { return succeeded(capturesOf(nest)); });
     if (nests.size() < 2 || (chip && mustStayWhole(kernel, passed, *chip)))
       continue;
     Operation *last = kernel;

@@ -27,9 +27,42 @@ using namespace mlir;
 
 namespace {
 
-bool holdsBfloat(Type type) {
-  return type.walk([](BFloat16Type) { return WalkResult::interrupt(); }).wasInterrupted();
-}
+/// Which types hold bf16. A walk of a type takes far longer than looking up what the last one found.
+class BfloatTypes {
+public:
+  bool holds(Type type) {
+    auto [found, isNew] = known.try_emplace(type);
+    if (isNew)
+      found->second = type.walk([](BFloat16Type) { return WalkResult::interrupt(); }).wasInterrupted();
+    return found->second;
+  }
+
+  /// Whether a value, a function, a global or an address is of such a type.
+  bool isIn(ModuleOp module) {
+    auto hold = [&](auto types) { return llvm::any_of(types, [&](Type type) { return holds(type); }); };
+    return module
+        .walk([&](Operation *op) {
+          Type named;
+          if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op))
+            named = function.getFunctionType();
+          else if (auto global = dyn_cast<LLVM::GlobalOp>(op))
+            named = global.getGlobalType();
+          else if (auto alloca = dyn_cast<LLVM::AllocaOp>(op))
+            named = alloca.getElemType();
+          else if (auto address = dyn_cast<LLVM::GEPOp>(op))
+            named = address.getElemType();
+          bool found = (named && holds(named)) || hold(op->getResultTypes());
+          for (Region &region : op->getRegions())
+            for (Block &block : region)
+              found |= hold(block.getArgumentTypes());
+          return found ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+private:
+  llvm::DenseMap<Type, bool> known;
+};
 
 /// Whether the operation moves its operands without looking at their values, so that integers of the same width may
 /// stand for them.
@@ -73,6 +106,10 @@ AttrTypeReplacer makeReplacer(MLIRContext *context) {
 } // namespace
 
 void tilewright::moveBfloatsAsBits(ModuleOp module) {
+  BfloatTypes types;
+  if (!types.isIn(module))
+    return;
+  auto holdsBfloat = [&](Type type) { return types.holds(type); };
   SmallVector<Operation *> moving, computing;
   module.walk([&](Operation *op) {
     if (moves(op))

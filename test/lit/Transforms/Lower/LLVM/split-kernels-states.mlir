@@ -29,21 +29,41 @@ func.func private @each_nest(%A: memref<16x32xbf16>, %B: memref<32x16xbf16>, %C:
   return
 }
 
-// The accumulator lies between the nests: the state would surround the calls.
+// What links the nests goes with them.
+// CHECK-LABEL: func.func private @linked(
+// CHECK: call @linked_nest_0
+// CHECK-NEXT: call @linked_nest_1
+// CHECK-NEXT: return
+func.func private @linked(%A: memref<16x32xbf16>, %B: memref<32x16xbf16>, %C: memref<16x16xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %z = tile.zero : !c
+  %a = tile.load %A[0, 0] elements #id : memref<16x32xbf16> -> !a
+  %b = tile.load %B[0, 0] elements #id : memref<32x16xbf16> -> !b
+  %d = tile.mma %a, %b, %z {unit = "cpu.amx_tdpbf16"} : !a, !b, !c
+  tile.store %d, %C[0, 0] elements #id : !c, memref<16x16xf32>
+  affine.for %i = 0 to 16 {
+    affine.store %zero, %C[%i, 0] : memref<16x16xf32>
+  }
+  return
+}
+
+// A product that no nest holds: the state would surround the calls.
 // CHECK-LABEL: func.func private @between(
-// CHECK-NOT: call
+// CHECK-NOT: call @between_nest
 // CHECK: return
 func.func private @between(%A: memref<16x32xbf16>, %B: memref<32x16xbf16>, %C: memref<16x16xf32>) attributes {tilewright.kernel} {
   %zero = arith.constant 0.0 : f32
   %z = tile.zero : !c
-  affine.for %i = 0 to 1 {
-    %a = tile.load %A[0, 0] elements #id : memref<16x32xbf16> -> !a
-    %b = tile.load %B[0, 0] elements #id : memref<32x16xbf16> -> !b
-    %d = tile.mma %a, %b, %z {unit = "cpu.amx_tdpbf16"} : !a, !b, !c
-    tile.store %d, %C[0, 0] elements #id : !c, memref<16x16xf32>
-  }
+  %a = tile.load %A[0, 0] elements #id : memref<16x32xbf16> -> !a
+  %b = tile.load %B[0, 0] elements #id : memref<32x16xbf16> -> !b
+  func.call @each_nest(%A, %B, %C, %C) : (memref<16x32xbf16>, memref<32x16xbf16>, memref<16x16xf32>, memref<16x16xf32>) -> ()
+  %d = tile.mma %a, %b, %z {unit = "cpu.amx_tdpbf16"} : !a, !b, !c
+  tile.store %d, %C[0, 0] elements #id : !c, memref<16x16xf32>
   affine.for %i = 0 to 16 {
     affine.store %zero, %C[%i, 0] : memref<16x16xf32>
+  }
+  affine.for %i = 0 to 16 {
+    affine.store %zero, %C[%i, 1] : memref<16x16xf32>
   }
   return
 }

@@ -70,20 +70,59 @@ func.func private @opaque(%a: memref<4xf32>) attributes {tilewright.opaque} {
   return
 }
 
-// A fragment of a unit cannot be passed: the nest that uses it stays.
+// A fragment of a unit cannot be passed: what it links is one function, a fragment of zeros is made where it is used, and
+// arrays that are made on the way stay outside.
 !row = !tile.fragment<1x8xf32, #tile.layout<elements = [0, 1, 0, 2, 0, 4]>>
-// CHECK-LABEL: func.func private @fragment
-// CHECK-NOT: call @fragment_nest_0
-// CHECK: affine.for
-// CHECK: call @fragment_nest_1
+// CHECK-LABEL: func.func private @fragment(
+// CHECK-SAME: %[[A:.*]]: memref<16x16xf32>)
+// CHECK-NEXT: %[[T:.*]] = memref.alloc() : memref<16x16xf32>
+// CHECK-NEXT: call @fragment_nest_0(%[[A]])
+// CHECK-NEXT: call @fragment_nest_1(%[[T]], %[[A]])
+// CHECK-NEXT: return
 func.func private @fragment(%a: memref<16x16xf32>) attributes {tilewright.kernel} {
+  %zero = tile.zero : !row
+  %x = tile.load %a[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<16x16xf32> -> !row
+  %t = memref.alloc() : memref<16x16xf32>
+  %y = affine.for %i = 0 to 4 iter_args(%from = %zero) -> (!row) {
+    %sum = tile.map(%p = %from, %q = %x) : (!row, !row) -> !row {
+      %r = arith.addf %p, %q : f32
+      tile.yield %r : f32
+    }
+    affine.yield %sum : !row
+  }
+  tile.store %y, %a[1, 0] elements affine_map<(r, c) -> (r, c)> : !row, memref<16x16xf32>
+  affine.for %i = 0 to 4 {
+    tile.store %zero, %t[%i, 0] elements affine_map<(r, c) -> (r, c)> : !row, memref<16x16xf32>
+    tile.store %zero, %a[%i, 0] elements affine_map<(r, c) -> (r, c)> : !row, memref<16x16xf32>
+  }
+  return
+}
+// CHECK: func.func private @fragment_nest_0(%[[A:.*]]: memref<16x16xf32>) attributes {tilewright.kernel, tilewright.nest}
+// CHECK: %[[ZERO:.*]] = tile.zero
+// CHECK: %[[X:.*]] = tile.load %[[A]]
+// CHECK: %[[Y:.*]] = affine.for {{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK: tile.store %[[Y]], %[[A]]
+// CHECK: func.func private @fragment_nest_1(%{{.*}}: memref<16x16xf32>, %{{.*}}: memref<16x16xf32>)
+// CHECK: %[[ZERO:.*]] = tile.zero
+// CHECK: affine.for
+
+// A chain that another function stands in stays.
+// CHECK-LABEL: func.func private @interrupted
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: call @single
+// CHECK-NEXT: tile.store
+// CHECK: call @interrupted_nest_0
+// CHECK-NEXT: call @interrupted_nest_1
+func.func private @interrupted(%a: memref<16x16xf32>, %b: memref<4xf32>) attributes {tilewright.kernel} {
   %c = arith.constant 2.0 : f32
   %x = tile.load %a[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<16x16xf32> -> !row
-  affine.for %i = 0 to 1 {
-    tile.store %x, %a[%i, 0] elements affine_map<(r, c) -> (r, c)> : !row, memref<16x16xf32>
-  }
+  func.call @single(%b) : (memref<4xf32>) -> ()
+  tile.store %x, %a[1, 0] elements affine_map<(r, c) -> (r, c)> : !row, memref<16x16xf32>
   affine.for %i = 0 to 4 {
     affine.store %c, %a[%i, 0] : memref<16x16xf32>
+  }
+  affine.for %i = 0 to 4 {
+    affine.store %c, %b[%i] : memref<4xf32>
   }
   return
 }
