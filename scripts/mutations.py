@@ -42,7 +42,22 @@ PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/trust.md"
 MARK, END = "<!-- written by scripts/mutations.py --write -->\n", "<!-- end of what scripts/mutations.py writes -->\n"
 #: Why a mistake changes nothing that a run could show: chip, program, pass and place, and the reason. Places move with the
 #: compiler's plans; a survivor that is not listed fails the test and has to be looked at.
+UNUSED = "its result is of no use: folding removes it"
+BEYOND = "one more element of a row, in a vector element that the masked store leaves out or that no product takes"
+MISSING = "what a masked load gives beyond the row, in vector elements that a masked store or a selection leaves out"
+PRODUCT = "contraction_matmul_f16.f16.f32_33x47x29_tt"
 REASONS = {
+    **{("nvidia:H200", program, "drop-signedness", site): why for program, site, why in (
+        ("epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", 18,
+         "waits for a copy of the prologue whose step does not exist: nothing reads its slot"),
+        ("epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", 2, "the lower bound of a clamp, which no sum of this program reaches"))},
+    **{("cpu:zen4", program, "vectorize-nests", site): why for program, sites, why in (
+        (PRODUCT, (0,), UNUSED), (PRODUCT, (48, 60, 72, 204, 216), BEYOND), (PRODUCT, (120, 132, 144), MISSING),
+        ("contraction_matmul_f16.f16.f32_20?x36?x50?_tn", (11,),
+         "one more block of rows, whose number the array bounds: it has none"),
+        ("epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", (6,), "one more element along k, where the other factor is zero"),
+        ("epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", (7,), BEYOND), ("softmax_softmax_f32_13x37_row", (9,), MISSING),
+        ("convolution_conv2d_f16.f16.f32_2x11x13x6-9f3_nhwc-s2-d2", (8,), UNUSED)) for site in sites},
     ("nvidia:A100", "epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", "drop-signedness", 18):
         "waits for a copy of the prologue whose step does not exist: nothing reads its slot",
     ("nvidia:A100", "epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", "drop-signedness", 2):
@@ -65,10 +80,12 @@ def environment(build: pathlib.Path, plant: str = "") -> dict[str, str]:
 
 
 def sizes_of(program: pathlib.Path) -> list[list[str]]:
-    """Of a name as 20?x36?x50?: the dynamic sizes that conformance runs it with, and larger ones, for which loops run that
+    """Of a name as 20?x36?x50?: the dynamic sizes that conformance runs it with, and others, for which loops run that
     these leave out."""
     sizes = [int(each) for each in re.findall(r"(\d+)\?", program.stem)]
-    return [[f"--sizes={','.join(str(each * by + by // 4) for each in sizes)}"] for by in (1, 4)] if sizes else [[]]
+    large, inner = [4 * each + 1 for each in sizes], [each // 2 for each in sizes]
+    several = [sizes, large, [max(1, each - 5) for each in sizes], large[:1] + inner[1:-1] + large[-1:]]
+    return [[f"--sizes={','.join(map(str, each))}"] for each in several] if sizes else [[]]
 
 
 def run(build: pathlib.Path, chip: str, program: pathlib.Path, pass_name: str, number: int) -> tuple[str, str]:
