@@ -16,7 +16,7 @@ import tempfile
 
 #: Of each chip: the device that runs its code, and the passes after which mistakes are planted: the last ones that
 #: change the tile program, and the kernel in LLVM's dialect.
-CHIPS = {"cpu": ("host", ["vectorize-nests"]),
+CHIPS = {"cpu:zen4": ("host", ["vectorize-nests"]),
          "nvidia:A100": ("emulator", ["drop-signedness", "finish-launches"]),
          "nvidia:H200": ("emulator", ["drop-signedness", "finish-launches"]),
          "amd:MI300X": ("emulator", ["drop-signedness", "finish-launches"]),
@@ -42,7 +42,22 @@ PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/trust.md"
 MARK, END = "<!-- written by scripts/mutations.py --write -->\n", "<!-- end of what scripts/mutations.py writes -->\n"
 #: Why a mistake changes nothing that a run could show: chip, program, pass and place, and the reason. Places move with the
 #: compiler's plans; a survivor that is not listed fails the test and has to be looked at.
+UNUSED = "its result is of no use: folding removes it"
+BEYOND = "one more element of a row, in a vector element that the masked store leaves out or that no product takes"
+MISSING = "what a masked load gives beyond the row, in vector elements that a masked store or a selection leaves out"
+PRODUCT = "contraction_matmul_f16.f16.f32_33x47x29_tt"
 REASONS = {
+    **{("nvidia:H200", program, "drop-signedness", site): why for program, site, why in (
+        ("epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", 18,
+         "waits for a copy of the prologue whose step does not exist: nothing reads its slot"),
+        ("epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", 2, "the lower bound of a clamp, which no sum of this program reaches"))},
+    **{("cpu:zen4", program, "vectorize-nests", site): why for program, sites, why in (
+        (PRODUCT, (0,), UNUSED), (PRODUCT, (48, 60, 72, 204, 216), BEYOND), (PRODUCT, (120, 132, 144), MISSING),
+        ("contraction_matmul_f16.f16.f32_20?x36?x50?_tn", (11,),
+         "one more block of rows, whose number the array bounds: it has none"),
+        ("epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", (6,), "one more element along k, where the other factor is zero"),
+        ("epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", (7,), BEYOND), ("softmax_softmax_f32_13x37_row", (9,), MISSING),
+        ("convolution_conv2d_f16.f16.f32_2x11x13x6-9f3_nhwc-s2-d2", (8,), UNUSED)) for site in sites},
     ("nvidia:A100", "epilogue_bias-gelu_f16.f16.f32.f32_33x48x31_nn", "drop-signedness", 18):
         "waits for a copy of the prologue whose step does not exist: nothing reads its slot",
     ("nvidia:A100", "epilogue_requantize_i8.i8.i32.i8_33x48x31_nt", "drop-signedness", 2):
@@ -64,18 +79,30 @@ def environment(build: pathlib.Path, plant: str = "") -> dict[str, str]:
     return {**os.environ, "TILEWRIGHT_TARGET_PATH": str(build / "lib/tilewright"), "TILEWRIGHT_PLANT": plant}
 
 
-def sizes_of(program: pathlib.Path) -> list[str]:
-    """Of a name as 20?x36?x50?: the dynamic sizes that conformance runs it with."""
-    sizes = re.findall(r"(\d+)\?", program.stem)
-    return [f"--sizes={','.join(sizes)}"] if sizes else []
+def sizes_of(program: pathlib.Path) -> list[list[str]]:
+    """Of a name as 20?x36?x50?: the dynamic sizes that conformance runs it with, and others, for which loops run that
+    these leave out."""
+    sizes = [int(each) for each in re.findall(r"(\d+)\?", program.stem)]
+    large, inner = [4 * each + 1 for each in sizes], [each // 2 for each in sizes]
+    several = [sizes, large, [max(1, each - 5) for each in sizes], large[:1] + inner[1:-1] + large[-1:]]
+    return [[f"--sizes={','.join(map(str, each))}"] for each in several] if sizes else [[]]
 
 
 def run(build: pathlib.Path, chip: str, program: pathlib.Path, pass_name: str, number: int) -> tuple[str, str]:
     """What `tw-run` says with one mistake, and how it was found: one of FOUND, or empty."""
+    for sizes in sizes_of(program):
+        text, found = run_with(build, chip, program, pass_name, number, sizes)
+        if found:
+            break
+    return text, found
+
+
+def run_with(build: pathlib.Path, chip: str, program: pathlib.Path, pass_name: str, number: int, sizes: list[str]) -> tuple[str, str]:
+    """The same for some sizes."""
     plugin = build / "test/plugins/planted/libtilewright-target-planted.so"
     try:
         done = subprocess.run([build / "bin/tw-run", program, "--target", chip, "--device", CHIPS[chip][0], f"--load-target={plugin}",
-                               "--prove=require", "--verify", *sizes_of(program)],
+                               "--prove=require", "--verify", *sizes],
                               capture_output=True, text=True, timeout=60, env=environment(build, f"{pass_name}:site={number}"),
                               cwd=program.parent)
     except subprocess.TimeoutExpired as late:
@@ -121,12 +148,12 @@ def reason(mutant: Mutant) -> str:
 
 
 def score(chip: str, found: list[Mutant]) -> str:
-    """The row of a chip: planted, found by each way, survivors that differ, and found of those that can be seen."""
+    """The row of a chip: planted, found by each way, survivors, found of all, and found of those that can be seen."""
     counts = [sum(each.found == way for each in found) for way in FOUND]
     survivors = [each for each in found if not each.found]
     explained = sum(bool(reason(each)) for each in survivors)
-    share = 100 * sum(counts) / max(1, len(found) - explained)
-    cells = [f"`{chip}`", len(found), *counts, explained, len(survivors) - explained, f"{share:.1f} %"]
+    raw, share = (100 * sum(counts) / max(1, all_of) for all_of in (len(found), len(found) - explained))
+    cells = [f"`{chip}`", len(found), *counts, explained, len(survivors) - explained, f"{raw:.1f} %", f"{share:.1f} %"]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -146,7 +173,7 @@ def table(by_chip: dict[str, list[Mutant]]) -> str:
     """The section of the page."""
     every = [each for found in by_chip.values() for each in found]
     lines = ["| chip | planted | by the proof | by the compiler | by the emulator's checks | by a wrong result | by a crash or time-out "
-             "| survive with a reason | survive | found of those that can be seen |", "|---" * 10 + "|",
+             "| survive with a reason | survive | found of all | found of those that can be seen |", "|---" * 11 + "|",
              *[score(chip, found) for chip, found in by_chip.items()], "",
              "| found of planted | " + " | ".join(f"`{chip}`" for chip in by_chip) + " |", "|---" * (1 + len(by_chip)) + "|", *kinds(every), ""]
     groups = collections.Counter((each.kind, each.op, reason(each) or "not explained", each.chip) for each in every if not each.found)

@@ -23,10 +23,11 @@ HEAD = """| chip | programs | bounds | written | awaited | free | all four | dis
 PROPERTIES = ("bounds", "written", "awaited", "free")
 
 
-def prove(build: pathlib.Path, program: pathlib.Path, chip: str) -> dict | None:
-    """The proof of one program, with the seconds of the whole compilation; None where the compiler refuses it."""
+def prove(build: pathlib.Path, chip: str, program: pathlib.Path, *options: str) -> dict | None:
+    """The proof of one program, with the seconds of the whole compilation; None where the compiler refuses it. `options` are
+    more of the command's."""
     begin = time.perf_counter()
-    done = subprocess.run([build / "bin/tw-compile", program, "--target", chip, "--prove=json", "-o", program.with_suffix(suffix(chip))],
+    done = subprocess.run([build / "bin/tw-compile", program, "--target", chip, "--prove=json", *options, "-o", program.with_suffix(suffix(chip))],
                           capture_output=True, text=True, timeout=300, env=environment(build))
     if done.returncode:
         return None
@@ -41,14 +42,14 @@ def environment(build: pathlib.Path) -> dict[str, str]:
     return {**os.environ, "TILEWRIGHT_TARGET_PATH": str(build / "lib/tilewright")}
 
 
-def proofs(build: pathlib.Path, chip: str, every: int) -> dict[str, dict | None]:
+def proofs(build: pathlib.Path, chip: str, every: int, *options: str) -> dict[str, dict | None]:
     """The proofs of each `every`-th conformance program, by name."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([build / "bin/tw-conformance", "--target", chip, "--list", "--keep", folder], check=True, capture_output=True,
                        env=environment(build))
         programs = sorted(pathlib.Path(folder).glob("*.mlir"))[::every]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            return {program.stem: proof for program, proof in zip(programs, pool.map(lambda each: prove(build, each, chip), programs))}
+            return {program.stem: proof for program, proof in zip(programs, pool.map(lambda each: prove(build, chip, each, *options), programs))}
 
 
 def row(chip: str, results: dict[str, dict | None]) -> str:

@@ -89,6 +89,8 @@ llvm::json::Object tilewright::proof::toJson(const Proof &proof) {
                                           {"location", DecisionLog::textOf(finding.location)},
                                           {"message", finding.message}});
   object["findings"] = std::move(findings);
+  if (proof.sums)
+    object["sums"] = toJson(*proof.sums);
   object["seconds"] = proof.seconds;
   object["solver_questions"] = static_cast<int64_t>(proof.solved);
   return object;
@@ -101,6 +103,8 @@ void tilewright::proof::print(const Proof &proof, llvm::raw_ostream &os) {
   for (auto [i, property] : llvm::enumerate(properties))
     os << llvm::formatv("  {0,-8} {1,-11} {2} {3}\n", nameOf(property), nameOf(proof.verdictOf(property)),
                         proof.asked[i], subjects[i]);
+  if (proof.sums)
+    print(*proof.sums, os);
   for (const Finding &finding : proof.findings)
     os << llvm::formatv("  {0}: {1}: {2}: {3}\n", DecisionLog::textOf(finding.location), nameOf(finding.property),
                         nameOf(finding.verdict), finding.message);

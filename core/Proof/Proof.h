@@ -21,8 +21,10 @@
 #ifndef TILEWRIGHT_CORE_PROOF_PROOF_H
 #define TILEWRIGHT_CORE_PROOF_PROOF_H
 
+#include "core/Proof/Sums.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,8 @@ struct Proof {
   /// How many accesses, arrays or pairs of operations each property was asked of.
   size_t asked[std::size(properties)] = {};
   std::vector<Finding> findings;
+  /// What was added up in another order than the program's; only where the program after stage 2 was counted, too.
+  std::optional<SumLog> sums;
   double seconds = 0;
   /// Questions that the short search, and that the solver answered.
   unsigned quick = 0, solved = 0;
@@ -65,7 +69,7 @@ Proof prove(mlir::ModuleOp module);
 llvm::json::Object toJson(const Proof &proof);
 void print(const Proof &proof, llvm::raw_ostream &os);
 
-/// Registers the pass `prove` of tw-opt.
+/// Registers the passes `prove` and `count-sums` of tw-opt.
 void registerProvePass();
 
 } // namespace tilewright::proof

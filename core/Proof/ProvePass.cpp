@@ -7,7 +7,8 @@
 ///
 /// \file
 /// `tw-opt --prove`: each finding is a diagnostic, an error where something is
-/// disproved and a warning where it is not proved. It changes nothing.
+/// disproved and a warning where it is not proved. `tw-opt --count-sums` prints the
+/// additions in a row at each place. Both change nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +41,33 @@ public:
   }
 };
 
+class CountSumsPass : public mlir::PassWrapper<CountSumsPass, mlir::OperationPass<mlir::ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CountSumsPass)
+  CountSumsPass() = default;
+  CountSumsPass(const CountSumsPass &other) : PassWrapper(other) {}
+  llvm::StringRef getArgument() const final { return "count-sums"; }
+  llvm::StringRef getDescription() const final {
+    return "Print the longest chain of additions at each place of a program after stage 2 or 4";
+  }
+  void runOnOperation() override {
+    Sums sums = countSums(getOperation(), size);
+    for (const auto &[name, place] : sums.places)
+      if (place.additions)
+        llvm::outs() << name << ": " << place.additions << (place.isAnyOrder ? " in any order" : "")
+                     << (place.isFused ? " with products" : "") << "\n";
+    for (const std::string &gap : sums.gaps)
+      llvm::outs() << gap << "\n";
+    markAllAnalysesPreserved();
+  }
+
+private:
+  Option<int64_t> size{*this, "size", llvm::cl::desc("Of dynamic dimensions"), llvm::cl::init(sampleSize)};
+};
+
 } // namespace
 
-void tilewright::proof::registerProvePass() { mlir::PassRegistration<ProvePass>(); }
+void tilewright::proof::registerProvePass() {
+  mlir::PassRegistration<ProvePass>();
+  mlir::PassRegistration<CountSumsPass>();
+}

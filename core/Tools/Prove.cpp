@@ -14,6 +14,7 @@
 #include "core/CostModel/Explain/Stopwatch.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include <chrono>
 
 using namespace tilewright;
 
@@ -32,16 +33,30 @@ llvm::Error Prover::check() const {
 }
 
 void Prover::keepAfterStage(unsigned stage, mlir::ModuleOp module) {
-  if (!isAsked || stage != 4 || result)
+  if (!isAsked || (stage != 2 && stage != 4) || result)
     return;
   Stopwatch stopwatch("prove");
+  auto begin = std::chrono::steady_clock::now();
+  auto secondsSince = [](auto before) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  };
+  if (stage == 2) {
+    written = proof::countSums(module, proof::sampleSize);
+    writtenSeconds = secondsSince(begin);
+    return;
+  }
   result = proof::prove(module);
+  auto contract = module->getAttrOfType<mlir::StringAttr>("tilewright.fp");
+  if (written)
+    result->sums = proof::compareSums(*written, proof::countSums(module, proof::sampleSize, written->nests),
+                                      contract ? contract.getValue() : "default");
+  result->seconds = writtenSeconds + secondsSince(begin);
 }
 
 void Prover::afterStage(unsigned stage, mlir::ModuleOp module, DecisionLog *log) {
+  keepAfterStage(stage, module);
   if (!isAsked || stage != 4)
     return;
-  keepAfterStage(stage, module);
   if (log)
     log->add("proof", module.getLoc(), proof::toJson(*result));
   else
@@ -56,7 +71,18 @@ void Prover::print() const {
 }
 
 llvm::Error Prover::verdict() const {
-  if (form != "require" || !result || result->holds())
+  if (form != "require" || !result)
+    return llvm::Error::success();
+  if (result->sums && !result->sums->holds())
+    for (const proof::Rewrite &each : result->sums->rewrites)
+      if (each.isReassociated())
+        return llvm::createStringError(
+            llvm::formatv(
+                "--prove=require: --fp={0} keeps the order of sums, but at {1} {2} additions in a row are {3}{4}",
+                result->sums->contract, each.place, each.before, each.after,
+                each.isAnyOrder ? ", some in any order" : "")
+                .str());
+  if (result->holds())
     return llvm::Error::success();
   const proof::Finding &first = result->findings.front();
   return llvm::createStringError(llvm::formatv("--prove=require: {0} findings, the first at {1}: {2}: {3}: {4}",

@@ -39,7 +39,8 @@ public:
   explicit operator bool() const { return isAsked; }
   /// An unknown form, with what would be right.
   llvm::Error check() const;
-  /// Proves the program that stage 4 leaves, into `log` where there is one; else prints what came out.
+  /// Proves the program that stage 4 leaves, and compares its sums with those after stage 2, into `log` where there is
+  /// one; else prints what came out.
   void afterStage(unsigned stage, mlir::ModuleOp module, DecisionLog *log);
   /// The same for a command that goes on with the program and prints later: proves the first program that it sees.
   void keepAfterStage(unsigned stage, mlir::ModuleOp module);
@@ -52,6 +53,8 @@ public:
 private:
   bool isAsked;
   std::string form;
+  std::optional<proof::Sums> written; // of the program after stage 2
+  double writtenSeconds = 0;          // that counting took
   std::optional<proof::Proof> result;
 };
 

@@ -204,19 +204,17 @@ Value IndexChecker::boundOf(const Site &site) {
              : arith::SubIOp::create(rewriter, loc, extent, constant(loc, site.elements - 1)).getResult();
 }
 
-/// The code of an index as i32; what is far outside is told as the nearest number that an i32 holds the code of.
+/// The code of an index as i64. The largest of all has no code above it and is told as the one before.
 Value IndexChecker::codeOf(Location loc, Value index, Value bound) {
   using arith::CmpIPredicate;
-  Value zero = constant(loc, 0);
-  Value low = constant(loc, std::numeric_limits<int32_t>::min()),
-        high = constant(loc, std::numeric_limits<int32_t>::max() - 1);
+  Value zero = constant(loc, 0), largest = constant(loc, std::numeric_limits<int64_t>::max() - 1);
   Value isNegative = arith::CmpIOp::create(rewriter, loc, CmpIPredicate::slt, index, zero);
   Value isBeyond = arith::CmpIOp::create(rewriter, loc, CmpIPredicate::sge, index, bound);
-  Value near = arith::MaxSIOp::create(rewriter, loc, arith::MinSIOp::create(rewriter, loc, index, high), low);
-  Value next = arith::AddIOp::create(rewriter, loc, near, constant(loc, 1));
+  Value next = arith::AddIOp::create(rewriter, loc, arith::MinSIOp::create(rewriter, loc, index, largest),
+                                     constant(loc, 1));
   Value code = arith::SelectOp::create(rewriter, loc, isBeyond, next, zero);
-  code = arith::SelectOp::create(rewriter, loc, isNegative, near, code);
-  return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), code);
+  code = arith::SelectOp::create(rewriter, loc, isNegative, index, code);
+  return arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), code);
 }
 
 void IndexChecker::clamp(const Site &site) {
@@ -273,7 +271,7 @@ static std::string messageOf(const Site &site, func::FuncOp function) {
   return text + ", whose extent is {extent}";
 }
 
-/// Compares a code, as i32, with 0.
+/// Compares a code with 0.
 void IndexChecker::require(const Site &site, Value code, Operation *before) {
   Location loc = site.op->getLoc();
   rewriter.setInsertionPoint(before);
@@ -313,7 +311,7 @@ Value IndexChecker::handOut(Value code, Block *body) {
     Location loc = parent->getLoc();
     if (auto loop = dyn_cast<scf::ForOp>(parent)) {
       rewriter.setInsertionPoint(loop);
-      Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI32Type(), 0);
+      Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI64Type(), 0);
       auto larger = [&](OpBuilder &inner, Location, ArrayRef<BlockArgument> held) -> SmallVector<Value> {
         return {arith::MaxUIOp::create(inner, loc, held.front(), code)};
       };
@@ -327,9 +325,9 @@ Value IndexChecker::handOut(Value code, Block *body) {
     if (!branch)
       return {};
     rewriter.setInsertionPoint(branch);
-    Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI32Type(), 0);
+    Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI64Type(), 0);
     SmallVector<Type> types(branch.getResultTypes());
-    types.push_back(rewriter.getI32Type());
+    types.push_back(rewriter.getI64Type());
     auto wider = scf::IfOp::create(rewriter, loc, types, branch.getCondition(), /*addThenBlock=*/false,
                                    /*addElseBlock=*/false);
     wider.getThenRegion().takeBody(branch.getThenRegion());
@@ -391,7 +389,7 @@ linalg::GenericOp IndexChecker::shrink(linalg::GenericOp check) {
   return smaller;
 }
 
-/// Writes the reduction of the codes of `site` in front of `generic`; the code as i32, null after a diagnostic.
+/// Writes the reduction of the codes of `site` in front of `generic`; the code, null after a diagnostic.
 Value IndexChecker::reduceCodes(const Site &site, linalg::GenericOp generic, Value bound) {
   Location loc = site.op->getLoc();
   bool isTensor = generic.hasPureTensorSemantics();
@@ -402,12 +400,12 @@ Value IndexChecker::reduceCodes(const Site &site, linalg::GenericOp generic, Val
   };
   if (generic.getBody()->walk(hasEffects).wasInterrupted())
     return {};
-  Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI32Type(), 0), start;
+  Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI64Type(), 0), start;
   if (isTensor) {
-    start = tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{}, rewriter.getI32Type());
+    start = tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{}, rewriter.getI64Type());
     start = linalg::FillOp::create(rewriter, loc, zero, start).getResult(0);
   } else {
-    start = memref::AllocOp::create(rewriter, loc, MemRefType::get({}, rewriter.getI32Type()));
+    start = memref::AllocOp::create(rewriter, loc, MemRefType::get({}, rewriter.getI64Type()));
     linalg::FillOp::create(rewriter, loc, zero, start);
   }
   SmallVector<AffineMap> maps = generic.getIndexingMapsArray();
@@ -422,7 +420,7 @@ Value IndexChecker::reduceCodes(const Site &site, linalg::GenericOp generic, Val
   IRMapping mapping;
   for (BlockArgument argument : generic.getBody()->getArguments())
     mapping.map(argument, body->addArgument(argument.getType(), loc));
-  BlockArgument held = body->addArgument(rewriter.getI32Type(), loc);
+  BlockArgument held = body->addArgument(rewriter.getI64Type(), loc);
   for (Operation &op : generic.getBody()->without_terminator())
     rewriter.clone(op, mapping);
   rewriter.setInsertionPoint(mapping.lookup(site.op));
@@ -482,8 +480,8 @@ LogicalResult IndexChecker::run() {
   if (inFlow > 0) {
     Location loc = function.getLoc();
     rewriter.setInsertionPointToStart(&function.front());
-    codes = memref::AllocOp::create(rewriter, loc, MemRefType::get({inFlow}, rewriter.getI32Type()));
-    Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI32Type(), 0);
+    codes = memref::AllocOp::create(rewriter, loc, MemRefType::get({inFlow}, rewriter.getI64Type()));
+    Value zero = arith::ConstantIntOp::create(rewriter, loc, rewriter.getI64Type(), 0);
     linalg::FillOp::create(rewriter, loc, zero, codes);
   }
   for (const Site &site : sites) {

@@ -155,7 +155,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
       for (int64_t copy = 0; copy < count / 2; ++copy)
         for (auto [k, i] : llvm::enumerate(kept)) {
           Value &left = out[copy * kept.size() + k], right = out[(copy + count / 2) * kept.size() + k];
-          left = vector::makeArithReduction(b, loc, accumulations[i].kind, left, right);
+          left = vector::makeArithReduction(b, accumulations[i].combine->getLoc(), accumulations[i].kind, left, right);
         }
     out.resize(kept.size());
     sums = out;
@@ -191,10 +191,11 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     SmallVector<Value> at = indices(b, *accumulation.store, ivs);
     Value memory = memref::LoadOp::create(b, loc, accumulation.load->memref, at);
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(sum.getType()));
-    Value total = vector::ReductionOp::create(b, loc, accumulation.kind, sum,
+    Location where = accumulation.combine->getLoc(); // of the sum in the program
+    Value total = vector::ReductionOp::create(b, where, accumulation.kind, sum,
                                               isFloat && mayReassociate ? arith::FastMathFlags::reassoc
                                                                         : arith::FastMathFlags::none);
-    total = vector::makeArithReduction(b, loc, accumulation.kind, memory, total);
+    total = vector::makeArithReduction(b, where, accumulation.kind, memory, total);
     memref::StoreOp::create(b, loc, total, accumulation.store->memref, at);
   }
 }

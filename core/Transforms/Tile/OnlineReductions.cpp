@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tilewright/Explain.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -46,6 +47,7 @@ static Value converted(OpBuilder &builder, Value value, FloatType type) {
 
 /// The statement as it was.
 void StepWriter::writeWhole(OpBuilder &builder, const ReductionStatement &s) {
+  llvm::SaveAndRestore<Location> place(loc, s.root->getLoc());
   nest(builder, s.loops, [&](OpBuilder &inner) {
     auto [map, operands] = indices(s.map);
     Value value = emit(inner, s.term);
@@ -62,6 +64,7 @@ static SmallVector<unsigned> loopsAmong(ArrayRef<unsigned> loops, const llvm::Sm
 }
 
 void StepWriter::writeLocal(OpBuilder &builder, unsigned number) {
+  llvm::SaveAndRestore<Location> place(loc, chain.statements[number].root->getLoc());
   const ReductionStatement &s = chain.statements[number];
   for (auto [part, pair] : llvm::enumerate(s.pairs)) {
     bool isThere = s.pairs.size() > 1 && pair.g && pair.bases.empty() &&
@@ -188,6 +191,7 @@ void StepWriter::moveMean(OpBuilder &builder, unsigned number, unsigned part) {
 }
 
 void StepWriter::writeState(OpBuilder &builder, unsigned number) {
+  llvm::SaveAndRestore<Location> place(loc, chain.statements[number].root->getLoc());
   const ReductionStatement &s = chain.statements[number];
   if (auto found = bases.find(number); found != bases.end())
     return writeBase(builder, number, found->second);
@@ -275,6 +279,7 @@ Value StepWriter::resultOf(OpBuilder &builder, unsigned number) {
 
 /// Gives the array of the program what it is to hold.
 void StepWriter::readOut(OpBuilder &builder, unsigned number) {
+  llvm::SaveAndRestore<Location> place(loc, chain.statements[number].root->getLoc());
   const ReductionStatement &s = chain.statements[number];
   if (bases.contains(number) || (s.pairs.size() == 1 && s.pairs.front().isPlain()))
     return;

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -137,6 +138,7 @@ void TileProgramWriter::contraction(const TileStatement &statement) {
 }
 
 void TileProgramWriter::statement(const TileStatement &statement) {
+  llvm::SaveAndRestore<Location> place(loc, statement.nest.stores.front().op->getLoc()); // of what it computes
   switch (statement.kind) {
   case TileStatement::Kind::Contraction:
     return contraction(statement);

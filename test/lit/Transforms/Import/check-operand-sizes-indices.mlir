@@ -26,7 +26,7 @@ func.func @unchecked(%t: tensor<50xf32>, %i: i64) -> f32 {
 // CHECK:           %[[MIN:.*]] = arith.minsi
 // CHECK:           %[[K:.*]] = arith.maxsi %[[MIN]]
 // CHECK:           tensor.extract %arg0[%[[K]],
-// CHECK:         %[[N:.*]] = arith.index_cast %[[C]] : i32 to index
+// CHECK:         %[[N:.*]] = arith.index_cast %[[C]] : i64 to index
 // CHECK:         tile.require_size %[[N]], %c50{{[^ ]*}} {tilewright.bad_index, tilewright.message = "{{.*}}check-operand-sizes-indices.mlir:{{[0-9]+}}:{{[0-9]+}}: index {index} is outside of dimension 0 of argument 0 (tensor<50x16xf32>), whose extent is {extent}"}
 // CHECK-NEXT:    return
 module attributes {tilewright.check_indices} {
@@ -69,8 +69,8 @@ func.func @any_rows(%table: tensor<?xf32>, %ids: tensor<8xi32>, %e: tensor<8xf32
 // A loop collects the code in an array. What the program clamps itself, counts or computes from sizes is left alone.
 
 // CHECK-LABEL: func.func @loop
-// CHECK:         %[[CODES:.*]] = memref.alloc() : memref<1xi32>
-// CHECK:         linalg.fill {{.*}} outs(%[[CODES]] : memref<1xi32>)
+// CHECK:         %[[CODES:.*]] = memref.alloc() : memref<1xi64>
+// CHECK:         linalg.fill {{.*}} outs(%[[CODES]] : memref<1xi64>)
 // CHECK:         scf.for
 // CHECK:           memref.load %[[CODES]]
 // CHECK:           arith.maxui
