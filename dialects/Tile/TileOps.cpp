@@ -87,6 +87,38 @@ LogicalResult SplitOp::verify() {
   return success();
 }
 
+FragmentType TransposeOp::typeOf(FragmentType input, int64_t count) {
+  const bool areRows = input.getRows() == 1;
+  const int64_t rows = areRows ? count : 1, cols = areRows ? 1 : count;
+  return FragmentType::get(rows, cols, input.getElementType(), rowMajorLayout(rows, cols));
+}
+
+void TransposeOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs) {
+  auto input = cast<FragmentType>(inputs.front().getType());
+  SmallVector<Type> outputs(input.getRows() * input.getCols(), typeOf(input, inputs.size()));
+  build(builder, state, outputs, inputs);
+}
+
+LogicalResult TransposeOp::verify() {
+  const int64_t count = getInputs().size();
+  if (!llvm::isPowerOf2_64(count))
+    return emitOpError() << "takes as many fragments as a power of two, got " << count;
+  auto input = cast<FragmentType>(getInputs().front().getType());
+  const int64_t each = input.getRows() * input.getCols();
+  if (input.getRows() != 1 && input.getCols() != 1)
+    return emitOpError() << "takes rows (1 x c) or columns (r x 1), got " << input;
+  if (!llvm::isPowerOf2_64(each) || input != FragmentType::get(input.getRows(), input.getCols(), input.getElementType(),
+                                                               rowMajorLayout(input.getRows(), input.getCols())))
+    return emitOpError() << "takes a power of two of elements in order on one lane, got " << input;
+  if (!llvm::all_of(getInputs().getTypes(), [&](Type type) { return type == input; }))
+    return emitOpError() << "takes fragments of one type";
+  FragmentType expected = typeOf(input, count);
+  if (int64_t(getOutputs().size()) != each ||
+      !llvm::all_of(getOutputs().getTypes(), [&](Type type) { return type == expected; }))
+    return emitOpError() << "of " << count << " " << input << " gives " << each << " " << expected;
+  return success();
+}
+
 //===-- mma ---------------------------------------------------------------===//
 
 LogicalResult MmaOp::verify() {

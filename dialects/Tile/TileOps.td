@@ -137,6 +137,33 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
+  let summary = "Rows as columns, or columns as rows";
+  let description = [{
+    The inputs are the rows of a matrix, r fragments of 1 x c, and the results its columns, c fragments of r x 1; or the
+    inputs are columns and the results rows. Both numbers are powers of two. It stands between vectors along one
+    dimension and an array in which the other one is contiguous:
+
+    ```mlir
+    %0, %1, %2, %3 = tile.transpose %a, %b : !tile.fragment<1x4xf32, #row4>, !tile.fragment<1x4xf32, #row4>
+      -> !tile.fragment<2x1xf32, #col2>, !tile.fragment<2x1xf32, #col2>, !tile.fragment<2x1xf32, #col2>, !tile.fragment<2x1xf32, #col2>
+    // a0 a1 a2 a3   ->   a0 b0 | a1 b1 | a2 b2 | a3 b3
+    // b0 b1 b2 b3
+    ```
+
+    Lowers to shuffles of two vectors (VectorTranspose.h) and parts of their results.
+  }];
+  let arguments = (ins Variadic<Tile_FragmentType>:$inputs);
+  let results = (outs Variadic<Tile_FragmentType>:$outputs);
+  let assemblyFormat = "$inputs attr-dict `:` type($inputs) `->` type($outputs)";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs)>];
+  let extraClassDeclaration = [{
+    /// The type of the columns of `count` rows of type `input`, or of the rows of so many columns.
+    static FragmentType typeOf(FragmentType input, int64_t count);
+  }];
+  let hasVerifier = 1;
+}
+
 //===-- Memory accesses ---------------------------------------------------===//
 
 class Tile_AccessOp<string mnemonic, list<Trait> traits = []>

@@ -214,6 +214,7 @@ private:
   double clocks(const ContractionPlan &p, double most) const;
   double tileClocks(const ContractionPlan &p, const Extents &x) const;
   double resultClocks(const ContractionPlan &p, const Extents &x) const;
+  double transposedClocks(const ContractionPlan &p, const Extents &x, double perClock, double away) const;
   double withVectors(const ContractionPlan &p, const Extents &x, double total) const;
   double withScalars(const ContractionPlan &p, const Extents &x, double total) const;
   double firstTouchClocks(const ContractionPlan &p, const Extents &x) const;
@@ -245,6 +246,8 @@ private:
     double elements = 1;                                  // that the loops visit
     double distinct = 1;                                  // of these, those that lie apart: windows overlap
   };
+  bool movesTransposed(const ContractionPlan &p, const Reach &reach) const;
+  llvm::SmallVector<Reach, 2> readsBesideC() const;
   const Reach &reachOf(const Access &access) const {
     return &access == &c.a.access ? reachOfA : &access == &c.b.access ? reachOfB : reachOfC;
   }
@@ -274,6 +277,7 @@ private:
   int64_t bytesOfA = elementBytes(c.a.element), bytesOfB = elementBytes(c.b.element);
   int64_t sumBytes = elementBytes(c.accumulator); // of an element of C
   Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
+  llvm::SmallVector<Reach, 2> readBesideC = readsBesideC();
   std::string refusal;      // why a unit that takes the element types is left out
   bool isRowOfSums = false; // one vector times a matrix that lies along k
 };

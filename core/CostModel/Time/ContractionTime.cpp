@@ -16,8 +16,11 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Schedules/RowBlocks.h"
 #include "core/CostModel/Time/Overlap.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -249,6 +252,46 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   return total * x.outer * x.kBlocks + states;
 }
 
+/// Whether rows of a register tile are neighbours in an array, and its lanes are not (ContractionNest::isTransposed).
+bool Planner::movesTransposed(const ContractionPlan &p, const Reach &reach) const {
+  return p.rowDim && (p.unit->m == 1 || p.unit->c.opaque) && reach.dims.test(*p.laneDim) &&
+         reach.strides[*p.laneDim] != 1 && reach.strides[*p.rowDim] == 1;
+}
+
+/// All register tiles once to or from such an array, `perClock` accesses in a clock, each of which takes `away` more.
+/// Blocks of rows are transposed and have an access for each lane (ContractionRows.cpp); a row by itself has two, one
+/// that takes the element out of its vector. Fragments in registers of their own come row by row from a buffer.
+double Planner::transposedClocks(const ContractionPlan &p, const Extents &x, double perClock, double away) const {
+  const int64_t lanes = p.unit->n, most = p.isBlock() ? rowsFromBuffer : lanes;
+  auto ofRows = [&](int64_t rows) {
+    double clocks = 0;
+    for (int64_t block; rows > 0; rows -= block) {
+      block = rowsOfBlock(rows, most);
+      const double shuffles = block == 1 ? 0 : double(block) * llvm::Log2_64(block) + double(lanes - block);
+      clocks += shuffles / machine.shufflesPerClock + double(lanes) * ((block == 1 ? 2 : 1) / perClock + away);
+    }
+    return clocks;
+  };
+  const int64_t rows = std::llround(std::ceil(x.meanRows));
+  const double wide = x.unitRows - x.rowTiles * double(rows - 1); // tiles of so many rows; others have one less
+  const double column = wide * ofRows(rows * p.unit->m) + (x.rowTiles - wide) * ofRows((rows - 1) * p.unit->m);
+  return x.outer * x.lanes / double(lanes) * column;
+}
+
+/// The accesses beside C that are reads of other arrays than those that are written there.
+SmallVector<Planner::Reach, 2> Planner::readsBesideC() const {
+  auto isWritten = [&](Value memref) {
+    return memref == c.c.memref || llvm::any_of(options.besideC, [&](const Access &access) {
+             return isa<affine::AffineStoreOp>(access.op) && access.memref == memref;
+           });
+  };
+  SmallVector<Reach, 2> reads;
+  for (const Access &access : options.besideC)
+    if (isa<affine::AffineLoadOp>(access.op) && !isWritten(access.memref))
+      reads.emplace_back(access, *this);
+  return reads;
+}
+
 /// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
 /// prefetchers, segments of rows are not. Half of it overlaps with the arithmetic.
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
@@ -265,9 +308,14 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
     double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * sumBytes;
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
-    double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
-    double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
-    total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+    double away = 3 * stridedLineClocks(apart, x.meanVectors * p.unit->n);
+    if (movesTransposed(p, reachOfC)) {
+      total += x.kBlocks * transposedClocks(p, x, machine.storesPerClock, away) +
+               (x.kBlocks - 1) * transposedClocks(p, x, machine.loadsPerClock, 0);
+    } else {
+      double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + away;
+      total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+    }
   } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
     double pages = pagesApart(c.c, *p.rowDim, sumBytes);
     double others = p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c)));
@@ -278,6 +326,9 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
     else
       total += pages * visits / (fetched ? x.kBlocks : 1) * machine.translation(pages * x.rows);
   }
+  for (const Reach &reach : readBesideC)
+    if (movesTransposed(p, reach))
+      total += transposedClocks(p, x, machine.loadsPerClock, 0);
   return total;
 }
 

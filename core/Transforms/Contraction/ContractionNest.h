@@ -38,6 +38,15 @@ struct KBlock {
   mlir::AffineExpr most = {}; // elements that it may have; null: `length`
 };
 
+/// Rows of a register tile in one of its vectors. Several are a power of two, at most as many as a fragment has
+/// columns, and unit rows of one row.
+struct RowBlock {
+  mlir::AffineExpr row, lane;            // global positions of the first row and of the vector
+  int64_t count = 1, step = 1;           // unit rows, and the distance between two
+  mlir::AffineExpr validRows, validCols; // of a fragment; null: all
+  int64_t first = 0, vector = 0;         // in the register tile
+};
+
 /// Writes the nest of one plan. Positions are affine expressions over the loops entered so far.
 class ContractionNest {
 public:
@@ -107,6 +116,8 @@ private:
   void prefetchEpilogue();
   void prefetchTile(const Access &access);
   void finish(llvm::ArrayRef<mlir::Value> accumulators);
+  void finishRows(const RowBlock &rows, mlir::ValueRange accumulators,
+                  llvm::function_ref<tile::FragmentType(mlir::Type)> typeOf);
   mlir::Value addBefore(mlir::Value sum, mlir::Value before);
 
   /// The unit that computes vector `v` of the register tile.
@@ -125,6 +136,14 @@ private:
   mlir::AffineExpr validRowsOf(int64_t r) const { return r == tileRows - 1 ? tileValidRows : mlir::AffineExpr(); }
   mlir::AffineExpr validColsOf(int64_t v) const { return v == tileVectors - 1 ? tileValid : mlir::AffineExpr(); }
   mlir::AffineMap elementsMap(const Access &access, unsigned rowDim, unsigned colDim);
+
+  // Rows of the register tile that are moved together (ContractionRows.cpp).
+  bool isTransposed(const Access &access) const;
+  bool epilogueIsTransposed() const;
+  void forRowBlocks(bool together, llvm::function_ref<void(const RowBlock &)> body);
+  llvm::SmallVector<mlir::Value> loadRows(const Access &access, tile::FragmentType type, const RowBlock &rows);
+  void storeRows(mlir::ValueRange values, const Access &access, const RowBlock &rows);
+  mlir::AffineMap columnMap(const Access &access, int64_t column);
 
   const ContractionTask &task;
   const Contraction &c;

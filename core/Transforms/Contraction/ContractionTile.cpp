@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Accumulators from zeros or C, the k loop with them as iter_args, and what
-// becomes of the sums: stores, or the steps of the epilogue on the fragments.
+// becomes of the sums: stores, or the steps of the epilogue on the fragments
+// (how rows move: ContractionRows.cpp).
 // Fragments in registers of their own only move whole: rows that are partial or
 // have an epilogue pass through a small buffer, as do those whose epilogue needs
 // the registers itself.
@@ -14,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/RowBlocks.h"
 #include "core/Transforms/Contraction/ContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,50 +24,6 @@ using namespace mlir;
 using namespace mlir::affine;
 
 namespace tilewright {
-
-tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Type element) {
-  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
-                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
-}
-
-AffineMap ContractionNest::elementsMap(const Access &access, unsigned rowDim, unsigned colDim) {
-  MLIRContext *context = builder().getContext();
-  SmallVector<AffineExpr> results;
-  for (AffineExpr result : access.map.getResults()) {
-    AffineExpr expr = constant(0);
-    if (rowDim != noDim)
-      expr = expr + getAffineDimExpr(0, context) * *linearCoefficient(result, rowDim);
-    if (colDim != noDim)
-      expr = expr + getAffineDimExpr(1, context) * *linearCoefficient(result, colDim);
-    results.push_back(expr);
-  }
-  return AffineMap::get(2, 0, results, context);
-}
-
-Value ContractionNest::load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
-                            AffineExpr validRows, AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands);
-}
-
-void ContractionNest::store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validRows,
-                            AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  auto type = cast<tile::FragmentType>(value.getType());
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands, UnitAttr());
-}
 
 void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection,
                                    AffineExpr panel, const KBlock &k) {
@@ -83,44 +41,41 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   tileIndex = prefetches ? row : AffineExpr();
   tileCount = countOf(largest);
 
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
-  auto typeOf = [&](unsigned fragment) { return fragmentType(unitOf(fragment % tileVectors).c, c.accumulator); };
-  auto forFragments = [&](function_ref<void(unsigned)> body) {
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < tileVectors; ++v) {
-        moveToRow(tileRow + r * unit.m);
-        moveToLane(tileLane + v * unit.n);
-        body(r * tileVectors + v);
-      }
-  };
-  auto rowsOf = [&](unsigned fragment) { return validRowsOf(fragment / tileVectors); };
-  auto colsOf = [&](unsigned fragment) { return validColsOf(fragment % tileVectors); };
+  auto typeOf = [&](unsigned vector) { return fragmentType(unitOf(vector).c, c.accumulator); };
   // Fragments in registers of their own move whole: where C's rows do not lie so, it goes through a small buffer.
   // So it does where they cannot be filled.
   bool opaque = bool(unit.c.opaque), needsC = !(k.first && task.zeroInit);
   bool fills = opaque && !unit.c.opaque->fill.name.empty();
-  bool moves =
-      opaque && (fills || !needsC) && !tileValidRows && !tileValid && p.rowDim && p.laneDim && c.c.stride(laneDim) == 1;
+  bool moves = opaque && (fills || !needsC) && !tileValidRows && !tileValid && p.rowDim && p.laneDim &&
+               c.c.stride(*p.laneDim) == 1;
 
   // Where C is prefetched while the k loop runs, it is added after it.
   bool addsC = needsC && (opaque ? !moves : p.prefetchResult && task.mayReassociate);
   SmallVector<Value> accumulators(tileRows * tileVectors);
-  forFragments([&](unsigned i) {
-    if (!needsC || addsC)
-      accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
-    else
-      accumulators[i] = load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i));
-    if (!p.offsetScalars)
-      return;
-    auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
+  auto accumulator = [&](const RowBlock &rows, int64_t row) -> Value & {
+    return accumulators[(rows.first + row) * tileVectors + rows.vector];
+  };
+  auto withOffset = [&](Value sum, unsigned vector) -> Value {
+    auto [map, operands] = space.map({localPanel, constant(vector * unit.n)});
     AffineMap elements =
         AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
     Value offset =
-        tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands, AffineMapAttr::get(map),
-                             AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
-    accumulators[i] = !needsC || addsC ? offset : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
+        tile::LoadOp::create(builder(), space.loc, cast<tile::FragmentType>(sum.getType()), compensation, operands,
+                             AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+    return !needsC || addsC ? offset : elementwise({sum, offset}, [&](ValueRange args) -> Value {
       return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
     });
+  };
+  const bool loadsC = needsC && !addsC;
+  forRowBlocks(loadsC && isTransposed(sums), [&](const RowBlock &rows) {
+    auto type = typeOf(rows.vector);
+    SmallVector<Value> values;
+    if (loadsC)
+      values = loadRows(sums, type, rows);
+    else
+      values.push_back(tile::ZeroOp::create(builder(), space.loc, type));
+    for (auto [row, value] : llvm::enumerate(values))
+      accumulator(rows, row) = p.offsetScalars ? withOffset(value, rows.vector) : value;
   });
   if (p.prefetchResult) {
     if (addsC)
@@ -137,11 +92,17 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   if ((opaque && (!moves || finishes)) || loops)
     return finishInMemory(accumulators, addsC, k);
   if (addsC)
-    forFragments([&](unsigned i) {
-      accumulators[i] = addBefore(accumulators[i], load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i)));
+    forRowBlocks(isTransposed(sums), [&](const RowBlock &rows) {
+      for (auto [row, before] : llvm::enumerate(loadRows(sums, typeOf(rows.vector), rows)))
+        accumulator(rows, row) = addBefore(accumulator(rows, row), before);
     });
   if (!k.last || task.keepC)
-    forFragments([&](unsigned i) { store(accumulators[i], sums, rowDim, laneDim, rowsOf(i), colsOf(i)); });
+    forRowBlocks(isTransposed(sums), [&](const RowBlock &rows) {
+      SmallVector<Value> values;
+      for (int64_t row = 0; row < rows.count; ++row)
+        values.push_back(accumulator(rows, row));
+      storeRows(values, sums, rows);
+    });
   if (k.last)
     finish(accumulators);
 }
@@ -156,9 +117,9 @@ Value ContractionNest::addBefore(Value sum, Value before) {
 }
 
 /// The end of a register tile whose fragments only move whole, or make room for the constants of what follows: they go
-/// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop.
+/// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop, or a few
+/// rows that are neighbours in memory at a time.
 void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, const KBlock &k) {
-  unsigned laneDim = p.laneDim.value_or(noDim);
   if (!tileBuffer)
     tileBuffer = space.allocate({constant(p.rows * unit.m), constant(p.vectors * unit.n)}, c.accumulator);
   MLIRContext *context = builder().getContext();
@@ -170,29 +131,41 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
   }
   Layout row = rowMajorLayout(1, unit.n);
   auto rowOf = [&](Type element) { return tile::FragmentType::get(1, unit.n, element, row); };
-  AffineExpr rows = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
-  space.loop(constant(0), {rows}, [&](AffineExpr at) {
+  AffineExpr count = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
+  const bool finishes = k.last && !task.epilogue.empty();
+  auto finishAt = [&](AffineExpr at, int64_t together) {
     for (int64_t v = 0; v < tileVectors; ++v) {
-      moveToRow(tileRow + at);
-      moveToLane(tileLane + v * unit.n);
-      AffineExpr valid = validColsOf(v);
-      auto [map, operands] = space.map({at, constant(v * unit.n)});
-      Value sum =
-          tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
-                               AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+      RowBlock rows;
+      rows.row = tileRow + at;
+      rows.lane = tileLane + v * unit.n;
+      rows.count = together;
+      rows.validCols = validColsOf(v);
+      SmallVector<Value> values;
+      for (int64_t i = 0; i < together; ++i) {
+        auto [map, operands] = space.map({at + i, constant(v * unit.n)});
+        values.push_back(tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
+                                              AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(),
+                                              ValueRange()));
+      }
       if (addsC)
-        sum = addBefore(sum, load(sums, rowOf(c.accumulator), noDim, laneDim, {}, valid));
+        for (auto [sum, before] : llvm::zip(values, loadRows(sums, rowOf(c.accumulator), rows)))
+          sum = addBefore(sum, before);
       if (!k.last || task.keepC)
-        store(sum, sums, noDim, laneDim, {}, valid);
-      if (k.last && !task.epilogue.empty())
-        emitEpilogue(
-            builder(), space.loc, task, sum, rowOf,
-            [&](const Access &access, tile::FragmentType type) {
-              return load(access, type, noDim, laneDim, {}, valid);
-            },
-            [&](Value value, const Access &access) { store(value, access, noDim, laneDim, {}, valid); });
+        storeRows(values, sums, rows);
+      if (finishes)
+        finishRows(rows, values, rowOf);
     }
-  });
+  };
+  const bool movesC = addsC || !k.last || task.keepC;
+  const bool transposes =
+      unit.n >= rowsFromBuffer && ((movesC && isTransposed(sums)) || (finishes && epilogueIsTransposed()));
+  AffineExpr begin = constant(0);
+  if (transposes) {
+    AffineExpr blocks = count.floorDiv(rowsFromBuffer);
+    space.loop(begin, {blocks}, [&](AffineExpr at) { finishAt(at * rowsFromBuffer, rowsFromBuffer); });
+    begin = blocks * rowsFromBuffer;
+  }
+  space.loop(begin, {count}, [&](AffineExpr at) { finishAt(at, 1); });
 }
 
 SmallVector<Value> ContractionNest::reduce(unsigned which, ValueRange accumulators, const KBlock &k) {
@@ -377,19 +350,12 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
 void ContractionNest::finish(ArrayRef<Value> accumulators) {
   if (task.epilogue.empty())
     return;
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
-  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
-    int64_t r = i / tileVectors, v = i % tileVectors;
-    moveToRow(tileRow + r * unit.m);
-    moveToLane(tileLane + v * unit.n);
-    AffineExpr validRows = validRowsOf(r), valid = validColsOf(v);
-    emitEpilogue(
-        builder(), space.loc, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); },
-        [&](const Access &access, tile::FragmentType type) {
-          return load(access, type, rowDim, laneDim, validRows, valid);
-        },
-        [&](Value value, const Access &access) { store(value, access, rowDim, laneDim, validRows, valid); });
-  }
+  forRowBlocks(epilogueIsTransposed(), [&](const RowBlock &rows) {
+    SmallVector<Value> values;
+    for (int64_t row = 0; row < rows.count; ++row)
+      values.push_back(accumulators[(rows.first + row) * tileVectors + rows.vector]);
+    finishRows(rows, values, [&](Type element) { return fragmentType(unitOf(rows.vector).c, element); });
+  });
 }
 
 } // namespace tilewright

@@ -188,6 +188,55 @@ func.func @join(%a: !tile.fragment<1x2xf32, #row2>) {
 
 // -----
 
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @transpose(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{takes as many fragments as a power of two, got 3}}
+  %0, %1 = tile.transpose %a, %a, %a : !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2> -> !tile.fragment<2x1xf32, #col2>, !tile.fragment<2x1xf32, #col2>
+  return
+}
+
+// -----
+
+#quad = #tile.layout<elements = [0, 1, 1, 0]>
+func.func @transpose(%a: !tile.fragment<2x2xf32, #quad>) {
+  // expected-error@+1 {{takes rows (1 x c) or columns (r x 1), got '!tile.fragment<2x2xf32}}
+  %0 = tile.transpose %a : !tile.fragment<2x2xf32, #quad> -> !tile.fragment<2x2xf32, #quad>
+  return
+}
+
+// -----
+
+#lanes = #tile.layout<lanes = [0, 1]>
+#one = #tile.layout<>
+func.func @transpose(%a: !tile.fragment<1x2xf32, #lanes>) {
+  // expected-error@+1 {{takes a power of two of elements in order on one lane, got '!tile.fragment<1x2xf32, #tile.layout<lanes = [0, 1]>>'}}
+  %0, %1 = tile.transpose %a : !tile.fragment<1x2xf32, #lanes> -> !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @transpose(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<1x2xf16, #row2>) {
+  // expected-error@+1 {{takes fragments of one type}}
+  %0, %1 = tile.transpose %a, %b : !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf16, #row2> -> !tile.fragment<2x1xf32, #col2>, !tile.fragment<2x1xf32, #col2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @transpose(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{of 2 '!tile.fragment<1x2xf32, #tile.layout<elements = [0, 1]>>' gives 2 '!tile.fragment<2x1xf32, #tile.layout<elements = [1, 0]>>'}}
+  %0 = tile.transpose %a, %a : !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2> -> !tile.fragment<2x1xf32, #col2>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{arrangement: swizzleAgain (3) must be above swizzleShift (3) of a swizzle}}
 #swizzle = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3, swizzleAgain = 3>
 

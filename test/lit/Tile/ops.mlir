@@ -54,6 +54,8 @@ func.func @values(%s: f32, %x: !a) -> !c {
   %d = tile.broadcast %x : !a -> !c
   // CHECK: tile.join %{{.*}}, %{{.*}} : !tile.fragment<1x16xf32, #[[ROW]]>, !tile.fragment<1x16xf32, #[[ROW]]> -> <1x32xf32, #{{.*}}>
   %joined = tile.join %d, %d : !c, !c -> !tile.fragment<1x32xf32, #tile.layout<elements = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16]>>
+  // CHECK: tile.transpose %{{.*}}, %{{.*}} : !tile.fragment<1x1xf32, #[[ONE]]>, !tile.fragment<1x1xf32, #[[ONE]]> -> !tile.fragment<2x1xf32, #{{.*}}>
+  %column = tile.transpose %x, %x : !a, !a -> !tile.fragment<2x1xf32, #tile.layout<elements = [1, 0]>>
   // CHECK: tile.convert %{{.*}} : <1x16xf32, #[[ROW]]> -> <1x16xf32, #{{.*}}>
   %e = tile.convert %d : !c -> !tile.fragment<1x16xf32, #tile.layout<repeats = [16, 0, 1]>>
   return %b : !c

@@ -129,6 +129,22 @@ private:
     }
   }
 
+  void lower(tile::TransposeOp op) {
+    Location loc = op.getLoc();
+    const bool areRows = cast<tile::FragmentType>(op.getInputs().front().getType()).getRows() == 1;
+    for (auto [i, result] : llvm::enumerate(op.getOutputs())) {
+      Value output = define(result);
+      Value index = arith::ConstantIndexOp::create(rewriter, loc, i),
+            zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+      for (auto [j, input] : llvm::enumerate(op.getInputs())) {
+        Value other = arith::ConstantIndexOp::create(rewriter, loc, j);
+        Value from[] = {areRows ? zero : index, areRows ? index : zero};
+        Value to[] = {areRows ? other : zero, areRows ? zero : other};
+        memref::StoreOp::create(rewriter, loc, read(rewriter, loc, buffers.of(input), from), output, to);
+      }
+    }
+  }
+
   void lower(tile::LoadOp op) {
     Location loc = op.getLoc();
     Value result = define(op.getResult());
@@ -397,6 +413,8 @@ private:
       lower(join);
     else if (auto split = dyn_cast<tile::SplitOp>(op))
       lower(split);
+    else if (auto transpose = dyn_cast<tile::TransposeOp>(op))
+      lower(transpose);
     else if (auto load = dyn_cast<tile::LoadOp>(op))
       lower(load);
     else if (auto store = dyn_cast<tile::StoreOp>(op))

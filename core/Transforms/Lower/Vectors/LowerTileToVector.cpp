@@ -15,6 +15,7 @@
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
 #include "core/Transforms/Lower/Vectors/TileBufferLowering.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
+#include "core/Transforms/Lower/Vectors/VectorTranspose.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
@@ -136,6 +137,15 @@ struct SplitLowering : OpConversionPattern<tile::SplitOp> {
       parts.push_back(vector::ExtractStridedSliceOp::create(rewriter, op.getLoc(), adaptor.getWhole(),
                                                             i * type.getNumElements(), type.getNumElements(), 1));
     rewriter.replaceOp(op, parts);
+    return success();
+  }
+};
+
+struct TransposeLowering : OpConversionPattern<tile::TransposeOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::TransposeOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, transposeVectors(rewriter, op.getLoc(), llvm::to_vector(adaptor.getInputs())));
     return success();
   }
 };
@@ -321,8 +331,8 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
-    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, SplitLowering, MapLowering,
-                 ReduceLowering>(converter, &getContext());
+    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, SplitLowering, TransposeLowering,
+                 MapLowering, ReduceLowering>(converter, &getContext());
     patterns.add<ZeroLowering, LoadLowering, StoreLowering, MmaLowering>(converter, &getContext(), target.get(),
                                                                          module);
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))
