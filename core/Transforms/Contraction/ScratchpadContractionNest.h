@@ -8,7 +8,7 @@
 /// \file
 /// The emitter of a contraction on cores with engines, in two files:
 ///
-///   ScratchpadContractionEmitter.cpp   tiles of a core, the ring of copies over the steps of k, products
+///   ScratchpadContractionEmitter.cpp   tiles of a core, their steps of k, products
 ///   ScratchpadTail.cpp                 finished tiles: slices of their rows through the tail and out
 ///
 //===----------------------------------------------------------------------===//
@@ -33,8 +33,8 @@ struct TailBuffer {
 void collectTail(const ContractionTask &task, llvm::SmallVectorImpl<TailBuffer> &loads,
                  llvm::SmallVectorImpl<TailBuffer> &stores);
 
-/// Writes the nest of one plan. Positions are affine expressions over the indices entered so far. Two rings run through
-/// all tiles of a core: steps of k, and slices of finished tiles.
+/// Writes the nest of one plan, one thing after the other. Positions are affine expressions over the indices entered so
+/// far. Stages of buffers follow the steps of k, and the slices of finished tiles, through all tiles of a core.
 class ScratchpadContractionNest {
 public:
   ScratchpadContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
@@ -43,7 +43,6 @@ public:
   void emit();
 
 private:
-  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
   mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
   mlir::OpBuilder &builder() { return space.builder; }
@@ -52,14 +51,11 @@ private:
   }
 
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
-  mlir::Value below(mlir::AffineExpr position, mlir::AffineExpr end);
-  llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange otherwise, Body body);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
   void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
-  void core(mlir::AffineExpr number, int64_t working);
-  llvm::SmallVector<mlir::Value> steps(mlir::AffineExpr count, mlir::ValueRange tokens);
-  llvm::SmallVector<mlir::Value> stageCopies(mlir::AffineExpr position);
+  void core(mlir::AffineExpr count);
+  void step(mlir::AffineExpr tile, mlir::AffineExpr step);
   /// One dimension of a copy: `size` elements of a tile that has `tile`.
   struct Span {
     unsigned dim;
@@ -69,13 +65,11 @@ private:
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> validFrom(llvm::ArrayRef<Span> spans) const;
   mlir::Value stageCopy(const ContractionOperand &operand, mlir::Value buffer, bool isA, mlir::AffineExpr stage);
   llvm::SmallVector<mlir::Value> operandAt(const Access &access, mlir::Value stages, mlir::AffineExpr stage);
-  mlir::Value multiply(mlir::AffineExpr tile, mlir::AffineExpr step);
+  void wait(mlir::ValueRange tokens);
 
   // ScratchpadTail.cpp
-  llvm::SmallVector<mlir::Value> tailCopies(mlir::AffineExpr tile, mlir::AffineExpr slice);
   mlir::Value tailCopy(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr slice, bool in);
-  llvm::SmallVector<mlir::Value> tailSlice(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr count,
-                                           mlir::ValueRange tokens);
+  void tailSlice(mlir::AffineExpr tile, mlir::AffineExpr slice);
   /// Where a vector of a finished row is read or written.
   struct Place {
     mlir::Value memref;
@@ -100,7 +94,6 @@ private:
   mlir::Value sums;
   mlir::AffineExpr number, stride; // of the core; of its tiles
   mlir::AffineExpr tilesM, tilesN, kBlocks, stepCount;
-  mlir::AffineExpr slicesInSteps; // slices that steps of k carry along; null: all
 };
 
 } // namespace tilewright

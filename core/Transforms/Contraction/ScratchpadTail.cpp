@@ -129,37 +129,23 @@ Value ScratchpadContractionNest::tailCopy(const TailBuffer &tail, AffineExpr slo
   return copy;
 }
 
-/// Starts the loads of what slice `slice` of tile `tile` reads.
-SmallVector<Value> ScratchpadContractionNest::tailCopies(AffineExpr tile, AffineExpr slice) {
+/// One slice of a finished tile: what it reads comes in, vectors are computed, results go out.
+void ScratchpadContractionNest::tailSlice(AffineExpr tile, AffineExpr slice) {
+  AffineExpr slot = (tile * p.slices + slice) % 2;
   enterTile(tile);
-  SmallVector<Value> tokens;
-  for (const TailBuffer &load : loads)
-    tokens.push_back(load.buffer ? tailCopy(load, (tile * p.slices + slice) % 2, slice, true)
-                                 : tile::DoneOp::create(builder(), space.loc).getResult());
-  return tokens;
-}
-
-/// Tokens: of the loads of this slice, of the stores of the slice before the last, of those of the last.
-SmallVector<Value> ScratchpadContractionNest::tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count,
-                                                        ValueRange tokens) {
-  size_t in = loads.size(), out = stores.size();
-  AffineExpr next = tile * p.slices + slice + 1, slot = (tile * p.slices + slice) % 2;
-  tile::WaitOp::create(builder(), space.loc, tokens.take_front(in + out));
-  enterTile(tile);
+  auto copies = [&](ArrayRef<TailBuffer> list, bool in) {
+    SmallVector<Value> tokens;
+    for (const TailBuffer &tail : list)
+      if (tail.buffer)
+        tokens.push_back(tailCopy(tail, slot, slice, in));
+    wait(tokens);
+  };
+  copies(loads, true);
   space.loop(constant(0), constant(p.tileM / p.slices), [&](AffineExpr row) {
     space.loop(constant(0), constant(p.tileN / p.width),
                [&](AffineExpr col) { finishRow(tile % 2, slot, slice, row, col * p.width); });
   });
-  SmallVector<Value> result(tokens.take_front(in)), stored;
-  for (const TailBuffer &store : stores)
-    stored.push_back(store.buffer ? tailCopy(store, slot, slice, false)
-                                  : tile::DoneOp::create(builder(), space.loc).getResult());
-  if (in)
-    result = onlyIf(below(next.floorDiv(p.slices), count), result,
-                    [&] { return tailCopies(next.floorDiv(p.slices), next % p.slices); });
-  llvm::append_range(result, tokens.take_back(out));
-  llvm::append_range(result, stored);
-  return result;
+  copies(stores, false);
 }
 
 /// Writes zeros to one vector of the accumulators.
