@@ -28,45 +28,6 @@ tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Typ
                                  operand.opaque ? StringRef(operand.opaque->name) : StringRef());
 }
 
-AffineMap ContractionNest::elementsMap(const Access &access, unsigned rowDim, unsigned colDim) {
-  MLIRContext *context = builder().getContext();
-  SmallVector<AffineExpr> results;
-  for (AffineExpr result : access.map.getResults()) {
-    AffineExpr expr = constant(0);
-    if (rowDim != noDim)
-      expr = expr + getAffineDimExpr(0, context) * *linearCoefficient(result, rowDim);
-    if (colDim != noDim)
-      expr = expr + getAffineDimExpr(1, context) * *linearCoefficient(result, colDim);
-    results.push_back(expr);
-  }
-  return AffineMap::get(2, 0, results, context);
-}
-
-Value ContractionNest::load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
-                            AffineExpr validRows, AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands);
-}
-
-void ContractionNest::store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validRows,
-                            AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  auto type = cast<tile::FragmentType>(value.getType());
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands, UnitAttr());
-}
-
 void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection,
                                    AffineExpr panel, const KBlock &k) {
   tileRows = rowSection.width;
@@ -83,7 +44,6 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   tileIndex = prefetches ? row : AffineExpr();
   tileCount = countOf(largest);
 
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   auto typeOf = [&](unsigned fragment) { return fragmentType(unitOf(fragment % tileVectors).c, c.accumulator); };
   auto forFragments = [&](function_ref<void(unsigned)> body) {
     for (int64_t r = 0; r < tileRows; ++r)
@@ -93,14 +53,13 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
         body(r * tileVectors + v);
       }
   };
-  auto rowsOf = [&](unsigned fragment) { return validRowsOf(fragment / tileVectors); };
-  auto colsOf = [&](unsigned fragment) { return validColsOf(fragment % tileVectors); };
+  auto axes = [&](unsigned fragment) { return axesOf(fragment / tileVectors, fragment % tileVectors); };
   // Fragments in registers of their own move whole: where C's rows do not lie so, it goes through a small buffer.
   // So it does where they cannot be filled.
   bool opaque = bool(unit.c.opaque), needsC = !(k.first && task.zeroInit);
   bool fills = opaque && !unit.c.opaque->fill.name.empty();
-  bool moves =
-      opaque && (fills || !needsC) && !tileValidRows && !tileValid && p.rowDim && p.laneDim && c.c.stride(laneDim) == 1;
+  bool moves = opaque && (fills || !needsC) && !tileValidRows && !tileValid && p.rowDim && p.laneDim &&
+               c.c.stride(*p.laneDim) == 1;
 
   // Where C is prefetched while the k loop runs, it is added after it.
   bool addsC = needsC && (opaque ? !moves : p.prefetchResult && task.mayReassociate);
@@ -109,18 +68,13 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
     if (!needsC || addsC)
       accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
     else
-      accumulators[i] = load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i));
+      accumulators[i] = loadTile(space, sums, typeOf(i), axes(i));
     if (!p.offsetScalars)
       return;
-    auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
     AffineMap elements =
         AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
-    Value offset =
-        tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands, AffineMapAttr::get(map),
-                             AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
-    accumulators[i] = !needsC || addsC ? offset : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
-      return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
-    });
+    Value offset = loadTile(space, compensation, {localPanel, constant(i % tileVectors * unit.n)}, elements, typeOf(i));
+    accumulators[i] = !needsC || addsC ? offset : addTiles(builder(), space.loc, accumulators[i], offset);
   });
   if (p.prefetchResult) {
     if (addsC)
@@ -137,37 +91,24 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   if ((opaque && (!moves || finishes)) || loops)
     return finishInMemory(accumulators, addsC, k);
   if (addsC)
-    forFragments([&](unsigned i) {
-      accumulators[i] = addBefore(accumulators[i], load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i)));
-    });
+    forFragments(
+        [&](unsigned i) { accumulators[i] = addBefore(accumulators[i], loadTile(space, sums, typeOf(i), axes(i))); });
   if (!k.last || task.keepC)
-    forFragments([&](unsigned i) { store(accumulators[i], sums, rowDim, laneDim, rowsOf(i), colsOf(i)); });
+    forFragments([&](unsigned i) { storeTile(space, accumulators[i], sums, axes(i)); });
   if (k.last)
     finish(accumulators);
-}
-
-/// What C held before is added to the sum of a block of k.
-Value ContractionNest::addBefore(Value sum, Value before) {
-  return elementwise({sum, before}, [&](ValueRange args) -> Value {
-    if (isa<FloatType>(c.accumulator))
-      return arith::AddFOp::create(builder(), space.loc, args[0], args[1]);
-    return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
-  });
 }
 
 /// The end of a register tile whose fragments only move whole, or make room for the constants of what follows: they go
 /// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop.
 void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, const KBlock &k) {
-  unsigned laneDim = p.laneDim.value_or(noDim);
   if (!tileBuffer)
     tileBuffer = space.allocate({constant(p.rows * unit.m), constant(p.vectors * unit.n)}, c.accumulator);
   MLIRContext *context = builder().getContext();
   AffineMap elements = AffineMap::getMultiDimIdentityMap(2, context);
-  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
-    auto [map, operands] = space.map({constant(i / tileVectors * unit.m), constant(i % tileVectors * unit.n)});
-    tile::StoreOp::create(builder(), space.loc, accumulator, tileBuffer, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(elements), AffineMapAttr(), ValueRange(), UnitAttr());
-  }
+  for (auto [i, accumulator] : llvm::enumerate(accumulators))
+    storeTile(space, accumulator, tileBuffer, {constant(i / tileVectors * unit.m), constant(i % tileVectors * unit.n)},
+              elements);
   Layout row = rowMajorLayout(1, unit.n);
   auto rowOf = [&](Type element) { return tile::FragmentType::get(1, unit.n, element, row); };
   AffineExpr rows = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
@@ -175,22 +116,14 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
     for (int64_t v = 0; v < tileVectors; ++v) {
       moveToRow(tileRow + at);
       moveToLane(tileLane + v * unit.n);
-      AffineExpr valid = validColsOf(v);
-      auto [map, operands] = space.map({at, constant(v * unit.n)});
-      Value sum =
-          tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
-                               AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+      const TileAxes axes{{}, p.laneDim, {}, validColsOf(v)};
+      Value sum = loadTile(space, tileBuffer, {at, constant(v * unit.n)}, elements, rowOf(c.accumulator));
       if (addsC)
-        sum = addBefore(sum, load(sums, rowOf(c.accumulator), noDim, laneDim, {}, valid));
+        sum = addBefore(sum, loadTile(space, sums, rowOf(c.accumulator), axes));
       if (!k.last || task.keepC)
-        store(sum, sums, noDim, laneDim, {}, valid);
+        storeTile(space, sum, sums, axes);
       if (k.last && !task.epilogue.empty())
-        emitEpilogue(
-            builder(), space.loc, task, sum, rowOf,
-            [&](const Access &access, tile::FragmentType type) {
-              return load(access, type, noDim, laneDim, {}, valid);
-            },
-            [&](Value value, const Access &access) { store(value, access, noDim, laneDim, {}, valid); });
+        emitEpilogue(space, task, sum, rowOf, axes);
     }
   });
 }
@@ -342,7 +275,6 @@ void ContractionNest::prefetchTile(const Access &access) {
 }
 
 SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   auto aType = fragmentType(unit.a, scalarElement);
   space.at[p.kDim] = k.begin + group * unit.k;
   SmallVector<Value> b(tileVectors);
@@ -353,7 +285,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       continue;
     }
     moveToLane(tileLane + v * unit.n);
-    b[v] = load(vectors.access, bType, p.kDim, laneDim, {}, validColsOf(v));
+    b[v] = loadTile(space, vectors.access, bType, {p.kDim, p.laneDim, {}, validColsOf(v)});
   }
   SmallVector<Value> results(accumulators);
   for (int64_t r = 0; r < tileRows; ++r) {
@@ -362,7 +294,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
     } else {
       moveToRow(tileRow + r * unit.m);
-      a = load(scalars.access, aType, rowDim, p.kDim, validRowsOf(r), {});
+      a = loadTile(space, scalars.access, aType, {p.rowDim, p.kDim, validRowsOf(r), {}});
     }
     for (int64_t v = 0; v < tileVectors; ++v) {
       Value &acc = results[r * tileVectors + v];
@@ -377,18 +309,12 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
 void ContractionNest::finish(ArrayRef<Value> accumulators) {
   if (task.epilogue.empty())
     return;
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
     int64_t r = i / tileVectors, v = i % tileVectors;
     moveToRow(tileRow + r * unit.m);
     moveToLane(tileLane + v * unit.n);
-    AffineExpr validRows = validRowsOf(r), valid = validColsOf(v);
     emitEpilogue(
-        builder(), space.loc, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); },
-        [&](const Access &access, tile::FragmentType type) {
-          return load(access, type, rowDim, laneDim, validRows, valid);
-        },
-        [&](Value value, const Access &access) { store(value, access, rowDim, laneDim, validRows, valid); });
+        space, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); }, axesOf(r, v));
   }
 }
 

@@ -44,10 +44,6 @@ void ScratchpadContractionNest::emit() {
   int64_t most = isMember ? 1 : cores.cores;
   int64_t working = known ? std::min(most, std::max<int64_t>(1, known.getValue())) : most;
   collectTail(task, loads, stores);
-  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores)) {
-    tail.rows = tail.access.dims().test(p.mDim);
-    tail.cols = tail.access.dims().test(p.nDim);
-  }
   auto member = [&](AffineExpr index) {
     number = index;
     stride = constant(working);
@@ -101,10 +97,12 @@ void ScratchpadContractionNest::enterStep(AffineExpr step) {
 /// The program of one core for its `count` tiles.
 void ScratchpadContractionNest::core(AffineExpr count) {
   const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
+  a = {c.a.access, c.a.element, p.mDim, p.kDim, p.tileM, p.tileK, p.stages, {}};
+  b = {c.b.access, c.b.element, p.kDim, p.nDim, p.tileK, p.tileN, p.stages, {}};
   if (p.copyA != CopyWay::None)
-    stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
+    allocate(a);
   if (p.copyB != CopyWay::None)
-    stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
+    allocate(b);
   sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
   if (unit.init != UnitInit::ZeroFlag)
     space.loop(constant(0), constant(2), [&](AffineExpr half) {
@@ -113,55 +111,52 @@ void ScratchpadContractionNest::core(AffineExpr count) {
                    [&](AffineExpr col) { clear({half, row, col * p.width}); });
       });
     });
-  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores))
+  for (StagedArray &tail : llvm::concat<StagedArray>(loads, stores)) {
+    tail.rowDim = p.mDim;
+    tail.colDim = p.nDim;
+    tail.rows = tail.access.dims().test(p.mDim) ? p.tileM / p.slices : 1;
+    tail.cols = tail.access.dims().test(p.nDim) ? p.tileN : 1;
     if (!isInPlace(isNear(tail.access.memref, cores), p))
-      tail.buffer =
-          alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
-
+      allocate(tail);
+  }
   space.staged(count, 2, [&](AffineExpr tile) {
     space.staged(stepCount, p.stages, [&](AffineExpr each) { step(tile, each); });
-    space.staged(constant(p.slices), 2, [&](AffineExpr slice) { tailSlice(tile, slice); });
+    space.staged(constant(p.slices), 2, [&](AffineExpr slice) { finishSlice(tile, slice); });
   });
 }
 
 //===-- Steps of k --------------------------------------------------------===//
 
-std::pair<AffineMap, SmallVector<Value>> ScratchpadContractionNest::validFrom(ArrayRef<Span> spans) const {
-  SmallVector<AffineExpr> left;
-  bool whole = true;
-  for (const Span &span : spans) {
-    auto extent = dyn_cast<AffineConstantExpr>(space.extent(span.dim));
-    bool divides = extent && extent.getValue() % span.tile == 0;
-    whole &= divides;
-    left.push_back(divides ? getAffineConstantExpr(span.size, space.builder.getContext())
-                           : space.extent(span.dim) - space.at[span.dim]);
-  }
-  return whole ? std::pair<AffineMap, SmallVector<Value>>() : space.map(left);
+void ScratchpadContractionNest::allocate(StagedArray &tile) {
+  tile.buffer = alloc({tile.stages, tile.rows, tile.cols}, tile.element, *cores.scratchpad);
 }
 
-Value ScratchpadContractionNest::stageCopy(const ContractionOperand &operand, Value buffer, bool isA,
-                                           AffineExpr stage) {
-  std::pair<unsigned, int64_t> rows(isA ? p.mDim : p.kDim, isA ? p.tileM : p.tileK),
-      cols(isA ? p.kDim : p.nDim, isA ? p.tileK : p.tileN);
-  auto [map, operands] = space.address(operand.access);
-  auto [target, targetOperands] = space.map({stage, constant(0), constant(0)});
-  SmallVector<AffineExpr> from;
-  for (AffineExpr result : operand.access.map.getResults())
-    from.push_back(dim(0) * *linearCoefficient(result, rows.first) + dim(1) * *linearCoefficient(result, cols.first));
-  auto [valid, validOperands] =
-      validFrom({Span{rows.first, rows.second, rows.second}, Span{cols.first, cols.second, cols.second}});
-  return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands, elements(from), buffer,
-                              target, targetOperands, elements({constant(0), dim(0), dim(1)}),
-                              {rows.second, cols.second}, valid, validOperands);
+Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
+  auto left = [&](unsigned d) -> AffineExpr { // to the end of the array; null: all tiles are whole
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+    int64_t size = d == p.mDim ? p.tileM : d == p.nDim ? p.tileN : p.tileK;
+    return extent && extent.getValue() % size == 0 ? AffineExpr() : space.extent(d) - space.at[d];
+  };
+  TileAxes axes;
+  if (tile.access.dims().test(tile.rowDim)) {
+    axes.row = tile.rowDim;
+    axes.validRows = left(tile.rowDim);
+  }
+  if (tile.access.dims().test(tile.colDim)) {
+    axes.col = tile.colDim;
+    axes.validCols = left(tile.colDim);
+  }
+  return copyTile(space, tile.access, axes, {tile.rows, tile.cols}, tile.buffer, {stage, constant(0), constant(0)},
+                  elements({constant(0), dim(0), dim(1)}), in);
 }
 
 /// Indices of an operand's tile: of a stage, or at the current position of the array.
-SmallVector<Value> ScratchpadContractionNest::operandAt(const Access &access, Value stages, AffineExpr stage) {
-  if (stages) {
+SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage) {
+  if (operand.buffer) {
     Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
     return {space.value(stage), zero, zero};
   }
-  auto [map, operands] = space.address(access);
+  auto [map, operands] = space.address(operand.access);
   auto indices = expandAffineMap(builder(), space.loc, map, operands);
   return SmallVector<Value>(indices->begin(), indices->end());
 }
@@ -172,23 +167,26 @@ void ScratchpadContractionNest::step(AffineExpr tile, AffineExpr step) {
   enterStep(step);
   AffineExpr stage = (tile * stepCount + step) % p.stages;
   SmallVector<Value> copies;
-  if (stageA)
-    copies.push_back(stageCopy(c.a, stageA, true, stage));
-  if (stageB)
-    copies.push_back(stageCopy(c.b, stageB, false, stage));
+  for (const StagedArray *operand : {&a, &b})
+    if (operand->buffer)
+      copies.push_back(copy(*operand, stage, /*in=*/true));
   wait(copies);
-  SmallVector<Value> a = operandAt(c.a.access, stageA, stage), b = operandAt(c.b.access, stageB, stage);
+  wait(product(tile, step, stage));
+}
+
+Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage) {
+  auto memrefOf = [](const StagedArray &operand) { return operand.buffer ? operand.buffer : operand.access.memref; };
+  SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =
       unit.init == UnitInit::ZeroFlag
           ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
           : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
-  wait(tile::MultiplyOp::create(
-           builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA ? stageA : c.a.access.memref, a,
-           stageB ? stageB : c.b.access.memref, b, sums, ValueRange{half, zero, zero}, more,
-           builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}), builder().getStringAttr(unit.name))
-           .getResult());
+  return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
+                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more,
+                                  builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}),
+                                  builder().getStringAttr(unit.name));
 }
 
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
