@@ -375,22 +375,6 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
   });
 }
 
-/// One tile.map over fragments of one shape whose results have the shape of the first.
-Value ContractionNest::elementwise(ValueRange inputs, function_ref<Value(ValueRange)> body) {
-  OperationState state(space.loc, tile::MapOp::getOperationName());
-  state.addOperands(inputs);
-  state.addTypes(inputs.front().getType());
-  Block *block = new Block;
-  state.addRegion()->push_back(block);
-  for (Value input : inputs)
-    block->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), space.loc);
-  Operation *map = builder().create(state);
-  OpBuilder::InsertionGuard guard(builder());
-  builder().setInsertionPointToEnd(block);
-  tile::YieldOp::create(builder(), space.loc, body(block->getArguments()));
-  return map->getResult(0);
-}
-
 /// sum (a + h) b = sum a b + h sum b: the unit itself computes h sum b from a constant scalar operand.
 void ContractionNest::compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends,
                                        const KBlock &k) {
@@ -407,9 +391,7 @@ void ContractionNest::compensateOffset(const Section &section, AffineExpr begin,
     for (int64_t v = 0; v < section.width; ++v) {
       const MatrixUnit &used = section.tail && v == section.width - 1 ? *section.tail : unit;
       auto aType = fragmentType(used.a, scalarElement), bType = fragmentType(used.b, vectorElement);
-      Value a = tile::LoadOp::create(builder(), space.loc, aType, half, ValueRange(),
-                                     AffineMapAttr::get(AffineMap::getConstantMap(0, builder().getContext())),
-                                     AffineMapAttr::get(AffineMap::get(2, 0, group)), AffineMapAttr(), ValueRange());
+      Value a = loadTile(space, half, constant(0), AffineMap::get(2, 0, group), aType);
       std::function<SmallVector<Value>(unsigned, ValueRange)> sum = [&](unsigned which,
                                                                         ValueRange args) -> SmallVector<Value> {
         if (which < otherK.size())
@@ -425,13 +407,12 @@ void ContractionNest::compensateOffset(const Section &section, AffineExpr begin,
         });
       };
       Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentType(used.c, c.accumulator));
-      Value negated = elementwise({zero, sum(0, zero).front()}, [&](ValueRange args) -> Value {
-        return arith::SubIOp::create(builder(), space.loc, args[0], args[1]);
-      });
-      auto [map, operands] = space.map({panel - begin, constant(v * unit.n)});
-      tile::StoreOp::create(builder(), space.loc, negated, compensation, operands, AffineMapAttr::get(map),
-                            AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), group}, builder().getContext())),
-                            AffineMapAttr(), ValueRange(), UnitAttr());
+      Value negated = combineTiles(builder(), space.loc, {zero, sum(0, zero).front()},
+                                   [&](OpBuilder &inner, Location loc, ValueRange args) -> Value {
+                                     return arith::SubIOp::create(inner, loc, args[0], args[1]);
+                                   });
+      storeTile(space, negated, compensation, {panel - begin, constant(v * unit.n)},
+                AffineMap::get(2, 0, {constant(0), group}, builder().getContext()));
     }
   });
 }

@@ -18,7 +18,7 @@
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Time/TailModel.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/Utils/TileAccess.h"
 #include "mlir/IR/Builders.h"
 
 namespace tilewright {
@@ -67,6 +67,10 @@ void emitEpilogue(mlir::OpBuilder &builder, mlir::Location loc, const Contractio
                   llvm::function_ref<tile::FragmentType(mlir::Type)> fragmentOf,
                   llvm::function_ref<mlir::Value(const Access &, tile::FragmentType)> load,
                   llvm::function_ref<void(mlir::Value, const Access &)> store);
+
+/// The same for fragments at the current position of `space`, whose accesses have `axes`.
+void emitEpilogue(IterationSpace &space, const ContractionTask &task, mlir::Value accumulator,
+                  llvm::function_ref<tile::FragmentType(mlir::Type)> fragmentOf, const TileAxes &axes);
 
 /// Emits the nest at the builder's insertion point. The caller erases what it replaces.
 void emitContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task);

@@ -96,7 +96,6 @@ private:
               const KBlock &k);
   void compensateOffset(const Section &section, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
                         const KBlock &k);
-  mlir::Value elementwise(mlir::ValueRange inputs, llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
   llvm::SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
   /// Whether the operand's part of a section is packed: the last fragment of a unit of several rows has no mask.
   bool packsVectors(const Section &section) const { return p.packVectors || (p.isBlock() && section.valid); }
@@ -118,7 +117,8 @@ private:
   void finish(llvm::ArrayRef<mlir::Value> accumulators);
   void finishRows(const RowBlock &rows, mlir::ValueRange accumulators,
                   llvm::function_ref<tile::FragmentType(mlir::Type)> typeOf);
-  mlir::Value addBefore(mlir::Value sum, mlir::Value before);
+  /// What C held before is added to the sum of a block of k.
+  mlir::Value addBefore(mlir::Value sum, mlir::Value before) { return addTiles(builder(), space.loc, sum, before); }
 
   /// The unit that computes vector `v` of the register tile.
   const MatrixUnit &unitOf(int64_t v) const { return tileTail && v == tileVectors - 1 ? *tileTail : unit; }
@@ -128,14 +128,11 @@ private:
     return count ? count.getValue() : 0;
   }
   tile::FragmentType fragmentType(const UnitOperand &operand, mlir::Type element);
-  mlir::Value load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
-                   mlir::AffineExpr validRows, mlir::AffineExpr validCols);
-  void store(mlir::Value value, const Access &access, unsigned rowDim, unsigned colDim, mlir::AffineExpr validRows,
-             mlir::AffineExpr validCols);
+  /// What there is of the fragment in row r and column v of the register tile.
+  TileAxes axesOf(int64_t r, int64_t v) const { return {p.rowDim, p.laneDim, validRowsOf(r), validColsOf(v)}; }
   /// What exists of the fragment in row r and column v of the register tile; null: all.
   mlir::AffineExpr validRowsOf(int64_t r) const { return r == tileRows - 1 ? tileValidRows : mlir::AffineExpr(); }
   mlir::AffineExpr validColsOf(int64_t v) const { return v == tileVectors - 1 ? tileValid : mlir::AffineExpr(); }
-  mlir::AffineMap elementsMap(const Access &access, unsigned rowDim, unsigned colDim);
 
   // Rows of the register tile that are moved together (ContractionRows.cpp).
   bool isTransposed(const Access &access) const;
@@ -144,6 +141,7 @@ private:
   llvm::SmallVector<mlir::Value> loadRows(const Access &access, tile::FragmentType type, const RowBlock &rows);
   void storeRows(mlir::ValueRange values, const Access &access, const RowBlock &rows);
   mlir::AffineMap columnMap(const Access &access, int64_t column);
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> validColumn(const RowBlock &rows, int64_t column);
 
   const ContractionTask &task;
   const Contraction &c;

@@ -24,50 +24,6 @@ using namespace mlir;
 
 namespace tilewright {
 
-tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Type element) {
-  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
-                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
-}
-
-AffineMap ContractionNest::elementsMap(const Access &access, unsigned rowDim, unsigned colDim) {
-  MLIRContext *context = builder().getContext();
-  SmallVector<AffineExpr> results;
-  for (AffineExpr result : access.map.getResults()) {
-    AffineExpr expr = constant(0);
-    if (rowDim != noDim)
-      expr = expr + getAffineDimExpr(0, context) * *linearCoefficient(result, rowDim);
-    if (colDim != noDim)
-      expr = expr + getAffineDimExpr(1, context) * *linearCoefficient(result, colDim);
-    results.push_back(expr);
-  }
-  return AffineMap::get(2, 0, results, context);
-}
-
-Value ContractionNest::load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
-                            AffineExpr validRows, AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands);
-}
-
-void ContractionNest::store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validRows,
-                            AffineExpr validCols) {
-  auto [map, operands] = space.address(access);
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands;
-  auto type = cast<tile::FragmentType>(value.getType());
-  if (validRows || (validCols && colDim != noDim))
-    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
-                            validCols ? validCols : constant(type.getCols()), validOperands);
-  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands, UnitAttr());
-}
-
 /// Whether the rows of a register tile are neighbours in `access`, and its lanes are not: elements of whole bytes, rows
 /// that are vectors in order or come as such from a buffer.
 bool ContractionNest::isTransposed(const Access &access) const {
@@ -124,19 +80,26 @@ void ContractionNest::forRowBlocks(bool together, function_ref<void(const RowBlo
 
 /// Where the elements of column `column` of a fragment lie, by their row.
 AffineMap ContractionNest::columnMap(const Access &access, int64_t column) {
-  AffineMap elements = elementsMap(access, *p.rowDim, *p.laneDim);
+  AffineMap elements = elementsOf(access, p.rowDim, p.laneDim);
   AffineExpr position[] = {getAffineDimExpr(0, builder().getContext()), constant(column)};
   return elements.replaceDimsAndSymbols(position, {}, 2, 0);
 }
 
+/// How many rows and columns of such a column exist; null: all.
+std::pair<AffineMap, SmallVector<Value>> ContractionNest::validColumn(const RowBlock &rows, int64_t column) {
+  if (!rows.validCols)
+    return {};
+  return space.map({constant(rows.count), rows.validCols - column});
+}
+
 SmallVector<Value> ContractionNest::loadRows(const Access &access, tile::FragmentType type, const RowBlock &rows) {
-  const unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   moveToLane(rows.lane);
+  const TileAxes axes{p.rowDim, p.laneDim, rows.validRows, rows.validCols};
   if (rows.count == 1 || !isTransposed(access)) {
     SmallVector<Value> values;
     for (int64_t row = 0; row < rows.count; ++row) {
       moveToRow(rows.row + row * rows.step);
-      values.push_back(load(access, type, rowDim, laneDim, rows.validRows, rows.validCols));
+      values.push_back(loadTile(space, access, type, axes));
     }
     return values;
   }
@@ -144,10 +107,7 @@ SmallVector<Value> ContractionNest::loadRows(const Access &access, tile::Fragmen
   auto [map, operands] = space.address(access);
   SmallVector<Value> columns;
   for (int64_t column = 0; column < type.getCols(); ++column) {
-    SmallVector<Value> validOperands;
-    AffineMap valid = rows.validCols
-                          ? space.validAttr(constant(rows.count), rows.validCols - column, validOperands).getValue()
-                          : AffineMap();
+    auto [valid, validOperands] = validColumn(rows, column);
     columns.push_back(tile::LoadOp::create(builder(), space.loc, tile::TransposeOp::typeOf(type, rows.count),
                                            access.memref, map, operands, columnMap(access, column), valid,
                                            validOperands));
@@ -156,12 +116,12 @@ SmallVector<Value> ContractionNest::loadRows(const Access &access, tile::Fragmen
 }
 
 void ContractionNest::storeRows(ValueRange values, const Access &access, const RowBlock &rows) {
-  const unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   moveToLane(rows.lane);
   if (rows.count == 1 || !isTransposed(access)) {
+    const TileAxes axes{p.rowDim, p.laneDim, rows.validRows, rows.validCols};
     for (auto [row, value] : llvm::enumerate(values)) {
       moveToRow(rows.row + row * rows.step);
-      store(value, access, rowDim, laneDim, rows.validRows, rows.validCols);
+      storeTile(space, value, access, axes);
     }
     return;
   }
@@ -169,10 +129,7 @@ void ContractionNest::storeRows(ValueRange values, const Access &access, const R
   auto [map, operands] = space.address(access);
   auto transposed = tile::TransposeOp::create(builder(), space.loc, values);
   for (auto [column, value] : llvm::enumerate(transposed.getOutputs())) {
-    SmallVector<Value> validOperands;
-    AffineMap valid = rows.validCols
-                          ? space.validAttr(constant(rows.count), rows.validCols - column, validOperands).getValue()
-                          : AffineMap();
+    auto [valid, validOperands] = validColumn(rows, column);
     tile::StoreOp::create(builder(), space.loc, value, access.memref, map, operands, columnMap(access, column), valid,
                           validOperands);
   }

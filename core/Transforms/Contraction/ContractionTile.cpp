@@ -25,6 +25,11 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
+tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Type element) {
+  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
+                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
+}
+
 void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection,
                                    AffineExpr panel, const KBlock &k) {
   tileRows = rowSection.width;
@@ -56,15 +61,10 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
     return accumulators[(rows.first + row) * tileVectors + rows.vector];
   };
   auto withOffset = [&](Value sum, unsigned vector) -> Value {
-    auto [map, operands] = space.map({localPanel, constant(vector * unit.n)});
     AffineMap elements =
         AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
-    Value offset =
-        tile::LoadOp::create(builder(), space.loc, cast<tile::FragmentType>(sum.getType()), compensation, operands,
-                             AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
-    return !needsC || addsC ? offset : elementwise({sum, offset}, [&](ValueRange args) -> Value {
-      return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
-    });
+    Value offset = loadTile(space, compensation, {localPanel, constant(vector * unit.n)}, elements, typeOf(vector));
+    return !needsC || addsC ? offset : addTiles(builder(), space.loc, sum, offset);
   };
   const bool loadsC = needsC && !addsC;
   forRowBlocks(loadsC && isTransposed(sums), [&](const RowBlock &rows) {
@@ -107,15 +107,6 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
     finish(accumulators);
 }
 
-/// What C held before is added to the sum of a block of k.
-Value ContractionNest::addBefore(Value sum, Value before) {
-  return elementwise({sum, before}, [&](ValueRange args) -> Value {
-    if (isa<FloatType>(c.accumulator))
-      return arith::AddFOp::create(builder(), space.loc, args[0], args[1]);
-    return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
-  });
-}
-
 /// The end of a register tile whose fragments only move whole, or make room for the constants of what follows: they go
 /// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop, or a few
 /// rows that are neighbours in memory at a time.
@@ -124,11 +115,9 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
     tileBuffer = space.allocate({constant(p.rows * unit.m), constant(p.vectors * unit.n)}, c.accumulator);
   MLIRContext *context = builder().getContext();
   AffineMap elements = AffineMap::getMultiDimIdentityMap(2, context);
-  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
-    auto [map, operands] = space.map({constant(i / tileVectors * unit.m), constant(i % tileVectors * unit.n)});
-    tile::StoreOp::create(builder(), space.loc, accumulator, tileBuffer, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(elements), AffineMapAttr(), ValueRange(), UnitAttr());
-  }
+  for (auto [i, accumulator] : llvm::enumerate(accumulators))
+    storeTile(space, accumulator, tileBuffer, {constant(i / tileVectors * unit.m), constant(i % tileVectors * unit.n)},
+              elements);
   Layout row = rowMajorLayout(1, unit.n);
   auto rowOf = [&](Type element) { return tile::FragmentType::get(1, unit.n, element, row); };
   AffineExpr count = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
@@ -141,12 +130,8 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
       rows.count = together;
       rows.validCols = validColsOf(v);
       SmallVector<Value> values;
-      for (int64_t i = 0; i < together; ++i) {
-        auto [map, operands] = space.map({at + i, constant(v * unit.n)});
-        values.push_back(tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
-                                              AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(),
-                                              ValueRange()));
-      }
+      for (int64_t i = 0; i < together; ++i)
+        values.push_back(loadTile(space, tileBuffer, {at + i, constant(v * unit.n)}, elements, rowOf(c.accumulator)));
       if (addsC)
         for (auto [sum, before] : llvm::zip(values, loadRows(sums, rowOf(c.accumulator), rows)))
           sum = addBefore(sum, before);
@@ -315,7 +300,6 @@ void ContractionNest::prefetchTile(const Access &access) {
 }
 
 SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
-  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   auto aType = fragmentType(unit.a, scalarElement);
   space.at[p.kDim] = k.begin + group * unit.k;
   SmallVector<Value> b(tileVectors);
@@ -326,7 +310,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       continue;
     }
     moveToLane(tileLane + v * unit.n);
-    b[v] = load(vectors.access, bType, p.kDim, laneDim, {}, validColsOf(v));
+    b[v] = loadTile(space, vectors.access, bType, {p.kDim, p.laneDim, {}, validColsOf(v)});
   }
   SmallVector<Value> results(accumulators);
   for (int64_t r = 0; r < tileRows; ++r) {
@@ -335,7 +319,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
     } else {
       moveToRow(tileRow + r * unit.m);
-      a = load(scalars.access, aType, rowDim, p.kDim, validRowsOf(r), {});
+      a = loadTile(space, scalars.access, aType, {p.rowDim, p.kDim, validRowsOf(r), {}});
     }
     for (int64_t v = 0; v < tileVectors; ++v) {
       Value &acc = results[r * tileVectors + v];

@@ -107,43 +107,18 @@ void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
   });
 }
 
-AffineMap LaneContractionNest::elements(const Access &access) {
-  SmallVector<AffineExpr> results;
-  for (AffineExpr result : access.map.getResults())
-    results.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
-  return AffineMap::get(2, 0, results, builder().getContext());
-}
-
-AffineMapAttr LaneContractionNest::valid(int64_t tm, int64_t tn, SmallVectorImpl<Value> &operands) {
+/// What there is of the units from `tn` on of row `tm`.
+TileAxes LaneContractionNest::axesOf(int64_t tm, int64_t tn) const {
   auto full = [&](unsigned d, int64_t size) {
     auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
     return extent && extent.getValue() % size == 0;
   };
-  bool rows = full(p.mDim, p.blockM() * p.cluster), cols = full(p.nDim, p.blockN());
-  if (rows && cols)
-    return {};
-  auto [map, values] = space.map({rows ? constant(unit.m) : space.extent(p.mDim) - (row + tm * unit.m),
-                                  cols ? constant(unit.n * p.together) : space.extent(p.nDim) - (col + tn * unit.n)});
-  operands.assign(values);
-  return AffineMapAttr::get(map);
-}
-
-Value LaneContractionNest::load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn) {
-  at(tm, tn);
-  auto [map, operands] = space.address(access);
-  SmallVector<Value> validOperands;
-  AffineMapAttr validMap = valid(tm, tn, validOperands);
-  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elements(access)), validMap, validOperands);
-}
-
-void LaneContractionNest::store(Value value, const Access &access, int64_t tm, int64_t tn) {
-  at(tm, tn);
-  auto [map, operands] = space.address(access);
-  SmallVector<Value> validOperands;
-  AffineMapAttr validMap = valid(tm, tn, validOperands);
-  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elements(access)), validMap, validOperands, UnitAttr());
+  TileAxes axes{p.mDim, p.nDim};
+  if (!full(p.mDim, p.blockM() * p.cluster))
+    axes.validRows = space.extent(p.mDim) - (row + tm * unit.m);
+  if (!full(p.nDim, p.blockN()))
+    axes.validCols = space.extent(p.nDim) - (col + tn * unit.n);
+  return axes;
 }
 
 /// What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which its
@@ -158,27 +133,17 @@ void LaneContractionNest::subgroup() {
   auto type = fragment(unit.c, c.accumulator);
   SmallVector<Value> sums;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+    for (int64_t tn = 0; tn < p.tilesN; ++tn) {
+      at(tm, tn);
       sums.push_back(task.zeroInit || addsBehind() ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
-                                                   : load(c.c, type, tm, tn));
+                                                   : loadTile(space, c.c, type, axesOf(tm, tn)));
+    }
   sums = reduce(0, sums);
   if (p.subgroupsK > 1)
     return finishSlices(sums);
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     for (int64_t tn = 0; tn < p.tilesN; tn += p.together)
       finish(ValueRange(sums).slice(tm * p.tilesN + tn, p.together), tm, tn);
-}
-
-Value LaneContractionNest::add(Value a, Value b) {
-  return tile::MapOp::create(builder(), space.loc, a.getType(), ValueRange{a, b},
-                             [&](OpBuilder &inner, Location loc, ValueRange values) {
-                               bool isFloat = isa<FloatType>(c.accumulator);
-                               Value total = isFloat
-                                                 ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
-                                                 : arith::AddIOp::create(inner, loc, values[0], values[1]);
-                               tile::YieldOp::create(inner, loc, total);
-                             })
-      .getResult(0);
 }
 
 void LaneContractionNest::finish(ValueRange sums, int64_t tm, int64_t tn) {
@@ -188,15 +153,14 @@ void LaneContractionNest::finish(ValueRange sums, int64_t tm, int64_t tn) {
     return p.together == 1 ? own : tile::JoinOp::typeOf(own, p.together);
   };
   Value sum = p.together == 1 ? sums.front() : tile::JoinOp::create(builder(), space.loc, sums).getResult();
+  at(tm, tn);
+  const TileAxes axes = axesOf(tm, tn);
   if (addsBehind())
-    sum = add(load(c.c, joined(c.accumulator), tm, tn), sum);
+    sum = add(loadTile(space, c.c, joined(c.accumulator), axes), sum);
   if (task.keepC)
-    store(sum, c.c, tm, tn);
+    storeTile(space, sum, c.c, axes);
   if (!task.epilogue.empty())
-    emitEpilogue(
-        builder(), space.loc, task, sum, joined,
-        [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
-        [&](Value value, const Access &access) { store(value, access, tm, tn); });
+    emitEpilogue(space, task, sum, joined, axes);
 }
 
 void tilewright::emitLaneContraction(OpBuilder &builder, Location loc, const ContractionTask &task,

@@ -67,15 +67,12 @@ private:
   void finish(mlir::ValueRange sums, int64_t tm, int64_t tn);
   /// Adds what slices have summed up and finishes it; there are several.
   void finishSlices(mlir::ValueRange sums);
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::AffineMap elements(const Access &access);
+  mlir::Value add(mlir::Value a, mlir::Value b) { return addTiles(builder(), space.loc, a, b); }
   void at(int64_t tm, int64_t tn) {
     space.at[p.mDim] = row + tm * unit.m;
     space.at[p.nDim] = col + tn * unit.n;
   }
-  mlir::AffineMapAttr valid(int64_t tm, int64_t tn, llvm::SmallVectorImpl<mlir::Value> &operands);
-  mlir::Value load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn);
-  void store(mlir::Value value, const Access &access, int64_t tm, int64_t tn);
+  TileAxes axesOf(int64_t tm, int64_t tn) const;
 
   const ContractionTask &task;
   const Contraction &c;

@@ -33,9 +33,10 @@ Value LaneContractionNest::allocExchange() {
 void LaneContractionNest::finishSlices(ValueRange sums) {
   auto type = fragment(unit.c, c.accumulator);
   AffineExpr order = *exchangeOrder(unit.c.layout, elementBytes(c.accumulator), builder().getContext());
-  auto elements =
-      AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0), constant(0), order}, builder().getContext()));
-  auto placed = [&](AffineExpr from, int64_t i) { return space.map({constant(i), from, inSlice, constant(0)}); };
+  AffineMap elements = AffineMap::get(2, 0, {constant(0), constant(0), constant(0), order}, builder().getContext());
+  auto placed = [&](AffineExpr from, int64_t i) {
+    return SmallVector<AffineExpr>{constant(i), from, inSlice, constant(0)};
+  };
   Value number = space.value(slice), zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
   auto where = [&](arith::CmpIPredicate is, function_ref<void()> body) {
     Value condition = arith::CmpIOp::create(builder(), space.loc, is, number, zero);
@@ -47,23 +48,16 @@ void LaneContractionNest::finishSlices(ValueRange sums) {
   };
   for (int64_t first = 0; first < p.tilesM * p.tilesN; first += p.unitsExchanged) {
     where(arith::CmpIPredicate::ne, [&] {
-      for (int64_t i = 0; i < p.unitsExchanged; ++i) {
-        auto [map, operands] = placed(slice - 1, i);
-        tile::StoreOp::create(builder(), space.loc, sums[first + i], exchanged, operands, AffineMapAttr::get(map),
-                              elements, AffineMapAttr(), ValueRange(), UnitAttr());
-      }
+      for (int64_t i = 0; i < p.unitsExchanged; ++i)
+        storeTile(space, sums[first + i], exchanged, placed(slice - 1, i), elements);
     });
     where(arith::CmpIPredicate::eq, [&] {
       for (int64_t i = 0; i < p.unitsExchanged; i += p.together) {
         SmallVector<Value> totals;
         for (int64_t own = i; own < i + p.together; ++own) {
           Value total = sums[first + own];
-          for (int64_t other = 0; other < p.subgroupsK - 1; ++other) {
-            auto [map, operands] = placed(constant(other), own);
-            total = add(tile::LoadOp::create(builder(), space.loc, type, exchanged, operands, AffineMapAttr::get(map),
-                                             elements, AffineMapAttr(), ValueRange()),
-                        total);
-          }
+          for (int64_t other = 0; other < p.subgroupsK - 1; ++other)
+            total = add(loadTile(space, exchanged, placed(constant(other), own), elements, type), total);
           totals.push_back(total);
         }
         finish(totals, (first + i) / p.tilesN, (first + i) % p.tilesN);

@@ -83,10 +83,7 @@ Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::Fragme
     elements.push_back(k.floorDiv(buffer.group) * buffer.taps);
     elements.push_back(free * buffer.group + k % buffer.group);
   }
-  auto [map, operands] = space.map(position);
-  return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(AffineMap::get(2, 0, elements, context)), AffineMapAttr(),
-                              ValueRange());
+  return loadTile(space, buffer.memref, position, AffineMap::get(2, 0, elements, context), type);
 }
 
 } // namespace tilewright

@@ -21,8 +21,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_PACKEDBUFFER_H
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_PACKEDBUFFER_H
 
-#include "core/Transforms/Utils/IterationSpace.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/Utils/TileAccess.h"
 
 namespace tilewright {
 

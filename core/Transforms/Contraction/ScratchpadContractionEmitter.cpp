@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -36,8 +35,6 @@ void ScratchpadContractionNest::emit() {
   if (!isa<AffineConstantExpr>(stepCount)) { // a sum over nothing is one step of zeros
     Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
     stepCount = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(stepCount), one));
-    Value all = arith::ConstantIndexOp::create(builder(), space.loc, p.slices);
-    slicesInSteps = space.define(arith::MinSIOp::create(builder(), space.loc, space.value(stepCount), all));
   }
   AffineExpr tiles = tilesM * tilesN;
   for (unsigned d : p.outer)
@@ -47,21 +44,12 @@ void ScratchpadContractionNest::emit() {
   int64_t most = isMember ? 1 : cores.cores;
   int64_t working = known ? std::min(most, std::max<int64_t>(1, known.getValue())) : most;
   collectTail(task, loads, stores);
-  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores)) {
-    tail.rows = tail.access.dims().test(p.mDim);
-    tail.cols = tail.access.dims().test(p.nDim);
-  }
   auto member = [&](AffineExpr index) {
     number = index;
     stride = constant(working);
     AffineExpr own = known && known.getValue() % working == 0 ? constant(known.getValue() / working)
                                                               : (tiles - number).ceilDiv(working);
-    if (known)
-      return core(own, working);
-    onlyIf(below(constant(0), own), {}, [&]() -> SmallVector<Value> {
-      core(own, working);
-      return {};
-    });
+    core(own);
   };
   if (isMember)
     return member(constant(0));
@@ -73,25 +61,9 @@ Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, co
   return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr());
 }
 
-Value ScratchpadContractionNest::below(AffineExpr position, AffineExpr end) {
-  return arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::slt, space.value(position),
-                               space.value(end));
-}
-
-SmallVector<Value> ScratchpadContractionNest::onlyIf(Value condition, ValueRange otherwise, Body body) {
-  auto choice = scf::IfOp::create(builder(), space.loc, otherwise.getTypes(), condition, !otherwise.empty());
-  OpBuilder::InsertionGuard guard(builder());
-  if (otherwise.empty()) {
-    builder().setInsertionPointToStart(choice.thenBlock());
-    body();
-    return {};
-  }
-  builder().setInsertionPointToStart(choice.thenBlock());
-  SmallVector<Value> results = body();
-  scf::YieldOp::create(builder(), space.loc, results);
-  builder().setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(builder(), space.loc, otherwise);
-  return SmallVector<Value>(choice.getResults());
+void ScratchpadContractionNest::wait(ValueRange tokens) {
+  if (!tokens.empty())
+    tile::WaitOp::create(builder(), space.loc, tokens);
 }
 
 /// Sets the position to the first element of the core's tile `tile`.
@@ -123,12 +95,14 @@ void ScratchpadContractionNest::enterStep(AffineExpr step) {
 }
 
 /// The program of one core for its `count` tiles.
-void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
+void ScratchpadContractionNest::core(AffineExpr count) {
   const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
+  a = {c.a.access, c.a.element, p.mDim, p.kDim, p.tileM, p.tileK, p.stages, {}};
+  b = {c.b.access, c.b.element, p.kDim, p.nDim, p.tileK, p.tileN, p.stages, {}};
   if (p.copyA != CopyWay::None)
-    stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
+    allocate(a);
   if (p.copyB != CopyWay::None)
-    stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
+    allocate(b);
   sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
   if (unit.init != UnitInit::ZeroFlag)
     space.loop(constant(0), constant(2), [&](AffineExpr half) {
@@ -137,142 +111,82 @@ void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
                    [&](AffineExpr col) { clear({half, row, col * p.width}); });
       });
     });
-  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores))
+  for (StagedArray &tail : llvm::concat<StagedArray>(loads, stores)) {
+    tail.rowDim = p.mDim;
+    tail.colDim = p.nDim;
+    tail.rows = tail.access.dims().test(p.mDim) ? p.tileM / p.slices : 1;
+    tail.cols = tail.access.dims().test(p.nDim) ? p.tileN : 1;
     if (!isInPlace(isNear(tail.access.memref, cores), p))
-      tail.buffer =
-          alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
-
-  // Tokens: copies of the steps ahead, the unit's last work, loads of the next slice, stores of the last two.
-  SmallVector<Value> tokens;
-  auto none = [&]() -> Value { return tile::DoneOp::create(builder(), space.loc); };
-  for (int64_t ahead = 0; ahead < p.stages - 1; ++ahead) {
-    auto all = dyn_cast<AffineConstantExpr>(stepCount);
-    if (ahead == 0 || (all && ahead < all.getValue()))
-      llvm::append_range(tokens, stageCopies(constant(ahead)));
-    else
-      llvm::append_range(tokens, onlyIf(below(constant(ahead), count * stepCount), {none(), none()},
-                                        [&] { return stageCopies(constant(ahead)); }));
+      allocate(tail);
   }
-  tokens.push_back(none());
-  llvm::append_range(tokens, tailCopies(constant(0), constant(0)));
-  for (size_t i = 0; i < 2 * stores.size(); ++i)
-    tokens.push_back(none());
-
-  tokens = steps(count, tokens);
-  size_t ring = 2 * (p.stages - 1);
-  tile::WaitOp::create(builder(), space.loc, ArrayRef(tokens).take_front(ring + 1));
-  SmallVector<Value> tail(ArrayRef(tokens).drop_front(ring + 1));
-  AffineExpr last = count - 1;
-  tail = space.reduce(constant(0), constant(p.slices), tail,
-                      [&](AffineExpr slice, ValueRange args) { return tailSlice(last, slice, count, args); });
-  tile::WaitOp::create(builder(), space.loc, tail);
-}
-
-/// All tiles, and all steps of k of each.
-SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange tokens) {
-  size_t ring = 2 * (p.stages - 1);
-  return space.reduce(constant(0), count, tokens, [&](AffineExpr tile, ValueRange outside) {
-    SmallVector<Value> done = space.reduce(constant(0), stepCount, outside, [&](AffineExpr step, ValueRange args) {
-      AffineExpr position = tile * stepCount + step, later = position + (p.stages - 1);
-      tile::WaitOp::create(builder(), space.loc, args.take_front(2));
-      Value work = multiply(tile, step);
-      tile::WaitOp::create(builder(), space.loc, args[ring]);
-      SmallVector<Value> next(args.take_front(ring).drop_front(2));
-      llvm::append_range(
-          next, onlyIf(below(later, count * stepCount), args.take_front(2), [&] { return stageCopies(later); }));
-      next.push_back(work);
-      // A slice of the tile before.
-      ValueRange tail = args.drop_front(ring + 1);
-      Value finished =
-          arith::AndIOp::create(builder(), space.loc, below(constant(0), tile), below(step, constant(p.slices)));
-      llvm::append_range(next, onlyIf(finished, tail, [&] { return tailSlice(tile - 1, step, count, tail); }));
-      return next;
-    });
-    if (!slicesInSteps || p.slices == 1)
-      return done;
-    // A dynamic number of steps may be less than that of the slices: what they leave.
-    SmallVector<Value> tail(ArrayRef(done).drop_front(ring + 1));
-    done.truncate(ring + 1);
-    llvm::append_range(done, onlyIf(below(constant(0), tile), tail, [&] {
-                         return space.reduce(slicesInSteps, constant(p.slices), tail,
-                                             [&](AffineExpr slice, ValueRange args) {
-                                               return tailSlice(tile - 1, slice, count, args);
-                                             });
-                       }));
-    return done;
+  space.staged(count, 2, [&](AffineExpr tile) {
+    space.staged(stepCount, p.stages, [&](AffineExpr each) { step(tile, each); });
+    space.staged(constant(p.slices), 2, [&](AffineExpr slice) { finishSlice(tile, slice); });
   });
 }
 
 //===-- Steps of k --------------------------------------------------------===//
 
-/// Starts the copies of both operands for the step at `position` of the core's sequence.
-SmallVector<Value> ScratchpadContractionNest::stageCopies(AffineExpr position) {
-  enterTile(position.floorDiv(stepCount));
-  enterStep(position % stepCount);
-  AffineExpr stage = position % p.stages;
-  auto copy = [&](const ContractionOperand &operand, Value buffer, bool isA) -> Value {
-    return buffer ? stageCopy(operand, buffer, isA, stage) : tile::DoneOp::create(builder(), space.loc).getResult();
+void ScratchpadContractionNest::allocate(StagedArray &tile) {
+  tile.buffer = alloc({tile.stages, tile.rows, tile.cols}, tile.element, *cores.scratchpad);
+}
+
+Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
+  auto left = [&](unsigned d) -> AffineExpr { // to the end of the array; null: all tiles are whole
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+    int64_t size = d == p.mDim ? p.tileM : d == p.nDim ? p.tileN : p.tileK;
+    return extent && extent.getValue() % size == 0 ? AffineExpr() : space.extent(d) - space.at[d];
   };
-  Value a = copy(c.a, stageA, true);
-  return {a, copy(c.b, stageB, false)};
-}
-
-std::pair<AffineMap, SmallVector<Value>> ScratchpadContractionNest::validFrom(ArrayRef<Span> spans) const {
-  SmallVector<AffineExpr> left;
-  bool whole = true;
-  for (const Span &span : spans) {
-    auto extent = dyn_cast<AffineConstantExpr>(space.extent(span.dim));
-    bool divides = extent && extent.getValue() % span.tile == 0;
-    whole &= divides;
-    left.push_back(divides ? getAffineConstantExpr(span.size, space.builder.getContext())
-                           : space.extent(span.dim) - space.at[span.dim]);
+  TileAxes axes;
+  if (tile.access.dims().test(tile.rowDim)) {
+    axes.row = tile.rowDim;
+    axes.validRows = left(tile.rowDim);
   }
-  return whole ? std::pair<AffineMap, SmallVector<Value>>() : space.map(left);
-}
-
-Value ScratchpadContractionNest::stageCopy(const ContractionOperand &operand, Value buffer, bool isA,
-                                           AffineExpr stage) {
-  std::pair<unsigned, int64_t> rows(isA ? p.mDim : p.kDim, isA ? p.tileM : p.tileK),
-      cols(isA ? p.kDim : p.nDim, isA ? p.tileK : p.tileN);
-  auto [map, operands] = space.address(operand.access);
-  auto [target, targetOperands] = space.map({stage, constant(0), constant(0)});
-  SmallVector<AffineExpr> from;
-  for (AffineExpr result : operand.access.map.getResults())
-    from.push_back(dim(0) * *linearCoefficient(result, rows.first) + dim(1) * *linearCoefficient(result, cols.first));
-  auto [valid, validOperands] =
-      validFrom({Span{rows.first, rows.second, rows.second}, Span{cols.first, cols.second, cols.second}});
-  return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands, elements(from), buffer,
-                              target, targetOperands, elements({constant(0), dim(0), dim(1)}),
-                              {rows.second, cols.second}, valid, validOperands);
+  if (tile.access.dims().test(tile.colDim)) {
+    axes.col = tile.colDim;
+    axes.validCols = left(tile.colDim);
+  }
+  return copyTile(space, tile.access, axes, {tile.rows, tile.cols}, tile.buffer, {stage, constant(0), constant(0)},
+                  elements({constant(0), dim(0), dim(1)}), in);
 }
 
 /// Indices of an operand's tile: of a stage, or at the current position of the array.
-SmallVector<Value> ScratchpadContractionNest::operandAt(const Access &access, Value stages, AffineExpr stage) {
-  if (stages) {
+SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage) {
+  if (operand.buffer) {
     Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
     return {space.value(stage), zero, zero};
   }
-  auto [map, operands] = space.address(access);
+  auto [map, operands] = space.address(operand.access);
   auto indices = expandAffineMap(builder(), space.loc, map, operands);
   return SmallVector<Value>(indices->begin(), indices->end());
 }
 
-Value ScratchpadContractionNest::multiply(AffineExpr tile, AffineExpr step) {
-  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+/// Copies the operands of one step of k, and lets the unit multiply them.
+void ScratchpadContractionNest::step(AffineExpr tile, AffineExpr step) {
   enterTile(tile);
   enterStep(step);
   AffineExpr stage = (tile * stepCount + step) % p.stages;
-  SmallVector<Value> a = operandAt(c.a.access, stageA, stage), b = operandAt(c.b.access, stageB, stage);
-  Value half = space.value(tile % 2);
+  SmallVector<Value> copies;
+  for (const StagedArray *operand : {&a, &b})
+    if (operand->buffer)
+      copies.push_back(copy(*operand, stage, /*in=*/true));
+  wait(copies);
+  wait(product(tile, step, stage));
+}
+
+Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage) {
+  auto memrefOf = [](const StagedArray &operand) { return operand.buffer ? operand.buffer : operand.access.memref; };
+  SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
+  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =
       unit.init == UnitInit::ZeroFlag
           ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
           : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
-  return tile::MultiplyOp::create(
-      builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA ? stageA : c.a.access.memref, a,
-      stageB ? stageB : c.b.access.memref, b, sums, ValueRange{half, zero, zero}, more,
-      builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}), builder().getStringAttr(unit.name));
+  return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
+                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more,
+                                  builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}),
+                                  builder().getStringAttr(unit.name));
 }
 
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {

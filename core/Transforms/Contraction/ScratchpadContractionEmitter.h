@@ -6,20 +6,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes what a ScratchpadContractionPlan describes, with sequential meaning:
+/// Writes what a ScratchpadContractionPlan describes, one thing after the other:
 ///
 ///   tile.parallel (%core) to (4) level "core" {
 ///     %a, %b = tile.alloc "scratchpad"; %c = tile.alloc : memref<2 x TM x TN> "accumulator"
-///     for %t = its tiles { for %s = steps of k {
-///       tile.wait copies of this step;  %u = tile.multiply stage of %a, %b to half of %c
-///       tile.wait the unit's work of the step before;  tile.copy a later step into its stage
-///       if a tile is finished { a slice of its rows: tile.load %c, tile.map, tile.store; tile.copy out }
-///     } }
-///     the last tile's slices
+///     for %t = its tiles {
+///       for %s = steps of k { tile.copy to stages of %a, %b; tile.wait; tile.multiply to a half of %c; tile.wait }
+///       for %q = slices of its rows { tile.copy in; tile.wait; tile.load %c, tile.map, tile.store; tile.copy out; .. }
+///     }
 ///   }
 ///
-/// Copies of `stages` - 1 steps are under way, over the ends of tiles; the epilogue of a tile runs under the next
-/// tile's products. Edges are extents of `valid`: zeros come in, nothing goes out.
+/// The loops have `tile.stages`, so that pipeline-tiles lets copies, unit and vectors work at a time, over the ends of
+/// tiles. Edges are extents of `valid`: zeros come in, nothing goes out.
 ///
 //===----------------------------------------------------------------------===//
 

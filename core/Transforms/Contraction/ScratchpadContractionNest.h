@@ -8,7 +8,7 @@
 /// \file
 /// The emitter of a contraction on cores with engines, in two files:
 ///
-///   ScratchpadContractionEmitter.cpp   tiles of a core, the ring of copies over the steps of k, products
+///   ScratchpadContractionEmitter.cpp   tiles of a core, their steps of k, products
 ///   ScratchpadTail.cpp                 finished tiles: slices of their rows through the tail and out
 ///
 //===----------------------------------------------------------------------===//
@@ -21,20 +21,22 @@
 
 namespace tilewright {
 
-/// An array that the tail reads or writes, by slices of rows through a ring of two.
-struct TailBuffer {
+/// An array whose tiles pass through a buffer of several stages.
+struct StagedArray {
   Access access; // over the dimensions of the contraction
   mlir::Type element;
-  bool rows = true, cols = true; // it differs between rows, between columns
-  mlir::Value buffer;            // null: the array lies in the scratchpad, and is used there
+  unsigned rowDim = 0, colDim = 0; // dimensions of the contraction
+  int64_t rows = 1, cols = 1;      // of a tile; 1 along a dimension that the access does not have
+  int64_t stages = 2;
+  mlir::Value buffer = {}; // null: the array lies in the scratchpad, and is used there
 };
 
 /// The arrays that the tail of `task` reads and writes, in the order in which emitEpilogue asks for them.
-void collectTail(const ContractionTask &task, llvm::SmallVectorImpl<TailBuffer> &loads,
-                 llvm::SmallVectorImpl<TailBuffer> &stores);
+void collectTail(const ContractionTask &task, llvm::SmallVectorImpl<StagedArray> &loads,
+                 llvm::SmallVectorImpl<StagedArray> &stores);
 
-/// Writes the nest of one plan. Positions are affine expressions over the indices entered so far. Two rings run through
-/// all tiles of a core: steps of k, and slices of finished tiles.
+/// Writes the nest of one plan, one thing after the other. Positions are affine expressions over the indices entered so
+/// far. Stages of buffers follow the steps of k, and the slices of finished tiles, through all tiles of a core.
 class ScratchpadContractionNest {
 public:
   ScratchpadContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
@@ -43,7 +45,6 @@ public:
   void emit();
 
 private:
-  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
   mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
   mlir::OpBuilder &builder() { return space.builder; }
@@ -52,42 +53,26 @@ private:
   }
 
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
-  mlir::Value below(mlir::AffineExpr position, mlir::AffineExpr end);
-  llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange otherwise, Body body);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
   void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
-  void core(mlir::AffineExpr number, int64_t working);
-  llvm::SmallVector<mlir::Value> steps(mlir::AffineExpr count, mlir::ValueRange tokens);
-  llvm::SmallVector<mlir::Value> stageCopies(mlir::AffineExpr position);
-  /// One dimension of a copy: `size` elements of a tile that has `tile`.
-  struct Span {
-    unsigned dim;
-    int64_t size, tile;
-  };
-  /// Extents from the current position to the end of the array; null where all tiles are whole.
-  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> validFrom(llvm::ArrayRef<Span> spans) const;
-  mlir::Value stageCopy(const ContractionOperand &operand, mlir::Value buffer, bool isA, mlir::AffineExpr stage);
-  llvm::SmallVector<mlir::Value> operandAt(const Access &access, mlir::Value stages, mlir::AffineExpr stage);
-  mlir::Value multiply(mlir::AffineExpr tile, mlir::AffineExpr step);
+  void core(mlir::AffineExpr count);
+  void step(mlir::AffineExpr tile, mlir::AffineExpr step);
+  void allocate(StagedArray &tile);
+  /// Copies the tile at the current position into or out of its buffer.
+  mlir::Value copy(const StagedArray &tile, mlir::AffineExpr stage, bool in);
+  mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage);
+  llvm::SmallVector<mlir::Value> indicesOf(const StagedArray &operand, mlir::AffineExpr stage);
+  void wait(mlir::ValueRange tokens);
 
   // ScratchpadTail.cpp
-  llvm::SmallVector<mlir::Value> tailCopies(mlir::AffineExpr tile, mlir::AffineExpr slice);
-  mlir::Value tailCopy(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr slice, bool in);
-  llvm::SmallVector<mlir::Value> tailSlice(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr count,
-                                           mlir::ValueRange tokens);
-  /// Where a vector of a finished row is read or written.
-  struct Place {
-    mlir::Value memref;
-    mlir::AffineMap map, elements;
-    llvm::SmallVector<mlir::Value> operands;
-  };
-  Place placeOf(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr top, mlir::AffineExpr row,
-                mlir::AffineExpr col);
-  void finishRow(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr slice, mlir::AffineExpr row,
-                 mlir::AffineExpr col);
-  void clear(llvm::ArrayRef<mlir::AffineExpr> at);
-  mlir::Value loadVector(const Place &place, mlir::Type element);
+  void finishSlice(mlir::AffineExpr tile, mlir::AffineExpr slice);
+  void finishVector(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr slice, mlir::AffineExpr row,
+                    mlir::AffineExpr col);
+  void clear(llvm::ArrayRef<mlir::AffineExpr> place);
+  tile::FragmentType vectorOf(mlir::Type element) const {
+    return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
+  }
 
   const ContractionTask &task;
   const Contraction &c;
@@ -95,12 +80,11 @@ private:
   const MatrixUnit &unit;
   const CoreHierarchy &cores;
   IterationSpace space;
-  llvm::SmallVector<TailBuffer> loads, stores;
-  mlir::Value stageA, stageB; // null: the unit reads the array
+  StagedArray a, b; // of a step
+  llvm::SmallVector<StagedArray> loads, stores;
   mlir::Value sums;
   mlir::AffineExpr number, stride; // of the core; of its tiles
   mlir::AffineExpr tilesM, tilesN, kBlocks, stepCount;
-  mlir::AffineExpr slicesInSteps; // slices that steps of k carry along; null: all
 };
 
 } // namespace tilewright

@@ -23,10 +23,11 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-void collectTail(const ContractionTask &task, SmallVectorImpl<TailBuffer> &loads, SmallVectorImpl<TailBuffer> &stores) {
+void collectTail(const ContractionTask &task, SmallVectorImpl<StagedArray> &loads,
+                 SmallVectorImpl<StagedArray> &stores) {
   const Contraction &c = task.contraction;
-  auto add = [&](SmallVectorImpl<TailBuffer> &list, const Access &access, Type element) {
-    list.push_back({access, element, true, true, Value()});
+  auto add = [&](SmallVectorImpl<StagedArray> &list, const Access &access, Type element) {
+    list.push_back({access, element});
   };
   if (!task.zeroInit)
     add(loads, c.c, c.accumulator);
@@ -66,7 +67,7 @@ static llvm::SmallPtrSet<Operation *, 8> requantisationOf(arith::FPToSIOp op, co
 }
 
 TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, const TargetDescription &chip) {
-  SmallVector<TailBuffer> loads, stores;
+  SmallVector<StagedArray> loads, stores;
   collectTail(task, loads, stores);
   const Contraction &c = task.contraction;
   auto differs = [](const Access &access, ArrayRef<unsigned> dims) {
@@ -77,7 +78,7 @@ TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, c
     return llvm::any_of(dims, [&](unsigned dim) { return access.stride(dim) == 1; });
   };
   for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
-    for (const TailBuffer &each : *from) {
+    for (const StagedArray &each : *from) {
       int64_t bytes = elementBytes(each.element);
       bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
       TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
@@ -100,147 +101,76 @@ TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, c
 
 //===-- Slices ------------------------------------------------------------===//
 
-/// Copies one slice of an array of the epilogue; the position is that of the tile.
-Value ScratchpadContractionNest::tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in) {
-  int64_t rows = p.tileM / p.slices;
+/// One slice of a finished tile: what it reads comes in, vectors are computed, results go out.
+void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
+  const int64_t rows = p.tileM / p.slices;
+  AffineExpr slot = (tile * p.slices + slice) % 2;
+  enterTile(tile);
   AffineExpr top = space.at[p.mDim];
-  space.at[p.mDim] = top + slice * rows;
-  auto [map, operands] = space.address(tail.access);
-  auto [place, placeOperands] = space.map({slot, constant(0), constant(0)});
-  SmallVector<AffineExpr> outside;
-  for (AffineExpr result : tail.access.map.getResults())
-    outside.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
-  auto [valid, validOperands] = validFrom({Span{p.mDim, rows, p.tileM}, Span{p.nDim, p.tileN, p.tileN}});
-  SmallVector<int64_t> shape{tail.rows ? rows : 1, tail.cols ? p.tileN : 1};
-  if (valid && (!tail.rows || !tail.cols)) {
-    AffineExpr one = constant(1);
-    valid = AffineMap::get(valid.getNumDims(), valid.getNumSymbols(),
-                           {tail.rows ? valid.getResult(0) : one, tail.cols ? valid.getResult(1) : one},
-                           builder().getContext());
-  }
-  AffineMap there = elements(outside), here = elements({constant(0), dim(0), dim(1)});
-  space.at[p.mDim] = top;
-  if (in)
-    return tile::CopyOp::create(builder(), space.loc, tail.access.memref, map, operands, there, tail.buffer, place,
-                                placeOperands, here, shape, valid, validOperands);
-  auto copy = tile::CopyOp::create(builder(), space.loc, tail.buffer, place, placeOperands, here, tail.access.memref,
-                                   map, operands, there, shape, valid, validOperands);
-  copy.setClipped(bool(valid));
-  return copy;
-}
-
-/// Starts the loads of what slice `slice` of tile `tile` reads.
-SmallVector<Value> ScratchpadContractionNest::tailCopies(AffineExpr tile, AffineExpr slice) {
-  enterTile(tile);
-  SmallVector<Value> tokens;
-  for (const TailBuffer &load : loads)
-    tokens.push_back(load.buffer ? tailCopy(load, (tile * p.slices + slice) % 2, slice, true)
-                                 : tile::DoneOp::create(builder(), space.loc).getResult());
-  return tokens;
-}
-
-/// Tokens: of the loads of this slice, of the stores of the slice before the last, of those of the last.
-SmallVector<Value> ScratchpadContractionNest::tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count,
-                                                        ValueRange tokens) {
-  size_t in = loads.size(), out = stores.size();
-  AffineExpr next = tile * p.slices + slice + 1, slot = (tile * p.slices + slice) % 2;
-  tile::WaitOp::create(builder(), space.loc, tokens.take_front(in + out));
-  enterTile(tile);
-  space.loop(constant(0), constant(p.tileM / p.slices), [&](AffineExpr row) {
+  auto copies = [&](ArrayRef<StagedArray> list, bool in) {
+    space.at[p.mDim] = top + slice * rows;
+    SmallVector<Value> tokens;
+    for (const StagedArray &each : list)
+      if (each.buffer)
+        tokens.push_back(copy(each, slot, in));
+    wait(tokens);
+    space.at[p.mDim] = top;
+  };
+  copies(loads, /*in=*/true);
+  space.loop(constant(0), constant(rows), [&](AffineExpr row) {
     space.loop(constant(0), constant(p.tileN / p.width),
-               [&](AffineExpr col) { finishRow(tile % 2, slot, slice, row, col * p.width); });
+               [&](AffineExpr col) { finishVector(tile % 2, slot, slice, row, col * p.width); });
   });
-  SmallVector<Value> result(tokens.take_front(in)), stored;
-  for (const TailBuffer &store : stores)
-    stored.push_back(store.buffer ? tailCopy(store, slot, slice, false)
-                                  : tile::DoneOp::create(builder(), space.loc).getResult());
-  if (in)
-    result = onlyIf(below(next.floorDiv(p.slices), count), result,
-                    [&] { return tailCopies(next.floorDiv(p.slices), next % p.slices); });
-  llvm::append_range(result, tokens.take_back(out));
-  llvm::append_range(result, stored);
-  return result;
+  copies(stores, /*in=*/false);
 }
 
 /// Writes zeros to one vector of the accumulators.
-void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> at) {
-  auto [map, operands] = space.map(at);
-  auto type = tile::FragmentType::get(1, p.width, c.accumulator, rowMajorLayout(1, p.width));
-  Value zero = tile::ZeroOp::create(builder(), space.loc, type);
-  tile::StoreOp::create(builder(), space.loc, zero, sums, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(), ValueRange(),
-                        UnitAttr());
-}
-
-/// Of `tail` for the vector at `col` of row `row` of the slice that begins at row `top` of the current tile.
-ScratchpadContractionNest::Place ScratchpadContractionNest::placeOf(const TailBuffer &tail, AffineExpr slot,
-                                                                    AffineExpr top, AffineExpr row, AffineExpr col) {
-  Place place{tail.buffer, {}, elements({constant(0), constant(0), tail.cols ? dim(1) : constant(0)}), {}};
-  if (tail.buffer) {
-    std::tie(place.map, place.operands) =
-        space.map({slot, tail.rows ? row : constant(0), tail.cols ? col : constant(0)});
-    return place;
-  }
-  AffineExpr m = space.at[p.mDim], n = space.at[p.nDim];
-  space.at[p.mDim] = m + top + row;
-  space.at[p.nDim] = n + col;
-  std::tie(place.map, place.operands) = space.address(tail.access);
-  space.at[p.mDim] = m;
-  space.at[p.nDim] = n;
-  SmallVector<AffineExpr> along;
-  for (AffineExpr result : tail.access.map.getResults())
-    along.push_back(dim(1) * *linearCoefficient(result, p.nDim));
-  place.memref = tail.access.memref;
-  place.elements = elements(along);
-  return place;
-}
-
-Value ScratchpadContractionNest::loadVector(const Place &place, Type element) {
-  auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
-  return tile::LoadOp::create(builder(), space.loc, type, place.memref, place.operands, AffineMapAttr::get(place.map),
-                              AffineMapAttr::get(place.elements), AffineMapAttr(), ValueRange());
+void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> place) {
+  Value zero = tile::ZeroOp::create(builder(), space.loc, vectorOf(c.accumulator));
+  storeTile(space, zero, sums, place, elements({constant(0), constant(0), dim(1)}));
 }
 
 /// One vector of one row of a slice of the current tile, from the accumulators to the buffers that leave.
-void ScratchpadContractionNest::finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row,
-                                          AffineExpr col) {
-  auto fragment = [&](Type element) {
-    return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
+void ScratchpadContractionNest::finishVector(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row,
+                                             AffineExpr col) {
+  AffineExpr m = space.at[p.mDim], n = space.at[p.nDim], inTile = slice * (p.tileM / p.slices) + row;
+  space.at[p.mDim] = m + inTile;
+  space.at[p.nDim] = n + col;
+  auto bufferOf = [&](ArrayRef<StagedArray> list, const Access &access) -> const StagedArray & {
+    return *llvm::find_if(list, [&](const StagedArray &each) { return each.access.op == access.op; });
   };
-  auto tailOf = [&](ArrayRef<TailBuffer> list, const Access &access) -> const TailBuffer & {
-    return *llvm::find_if(list, [&](const TailBuffer &each) { return each.access.op == access.op; });
+  auto placeIn = [&](const StagedArray &tail) {
+    return SmallVector<AffineExpr>{slot, tail.rows > 1 ? row : constant(0), tail.cols > 1 ? col : constant(0)};
   };
-  AffineExpr top = slice * (p.tileM / p.slices);
-  auto load = [&](const Access &access, tile::FragmentType) {
-    const TailBuffer &tail = tailOf(loads, access);
-    return loadVector(placeOf(tail, slot, top, row, col), tail.element);
+  auto along = [&](const StagedArray &tail) {
+    return elements({constant(0), constant(0), tail.cols > 1 ? dim(1) : constant(0)});
+  };
+  const TileAxes inArray{{}, p.nDim};
+  auto load = [&](const Access &access, tile::FragmentType type) {
+    const StagedArray &tail = bufferOf(loads, access);
+    return tail.buffer ? loadTile(space, tail.buffer, placeIn(tail), along(tail), type)
+                       : loadTile(space, tail.access, type, inArray);
   };
   auto store = [&](Value value, const Access &access) {
-    Place place = placeOf(tailOf(stores, access), slot, top, row, col);
-    tile::StoreOp::create(builder(), space.loc, value, place.memref, place.operands, AffineMapAttr::get(place.map),
-                          AffineMapAttr::get(place.elements), AffineMapAttr(), ValueRange(), UnitAttr());
+    const StagedArray &tail = bufferOf(stores, access);
+    if (tail.buffer)
+      storeTile(space, value, tail.buffer, placeIn(tail), along(tail));
+    else
+      storeTile(space, value, tail.access, inArray);
   };
-  AffineExpr place[] = {half, top + row, col};
-  auto [map, operands] = space.map(place);
-  Value sum = loadVector({sums, map, elements({constant(0), constant(0), dim(1)}), operands}, c.accumulator);
+  auto fragment = [&](Type element) { return vectorOf(element); };
+  AffineExpr place[] = {half, inTile, col};
+  Value sum = loadTile(space, sums, place, elements({constant(0), constant(0), dim(1)}), vectorOf(c.accumulator));
   if (unit.init != UnitInit::ZeroFlag)
     clear(place);
-  if (!task.zeroInit) {
-    Value before = load(c.c, fragment(c.accumulator));
-    auto add = tile::MapOp::create(builder(), space.loc, TypeRange{sum.getType()}, ValueRange{sum, before},
-                                   [&](OpBuilder &inner, Location loc, ValueRange values) {
-                                     Value both =
-                                         isa<FloatType>(c.accumulator)
-                                             ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
-                                             : arith::AddIOp::create(inner, loc, values[0], values[1]).getResult();
-                                     tile::YieldOp::create(inner, loc, both);
-                                   });
-    sum = add.getResult(0);
-  }
+  if (!task.zeroInit)
+    sum = addTiles(builder(), space.loc, sum, load(c.c, vectorOf(c.accumulator)));
   if (task.keepC)
     store(sum, c.c);
   if (!task.epilogue.empty())
     emitEpilogue(builder(), space.loc, task, sum, fragment, load, store);
+  space.at[p.mDim] = m;
+  space.at[p.nDim] = n;
 }
 
 } // namespace tilewright

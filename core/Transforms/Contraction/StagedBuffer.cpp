@@ -45,36 +45,25 @@ Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) c
   }
   space.at[freeDim] = at.free;
   space.at[kDim] = at.k;
-  auto [map, operands] = space.address(operand.access);
-  auto [target, targetOperands] = space.map(place);
-  unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
-  SmallVector<AffineExpr> from;
-  for (AffineExpr result : operand.access.map.getResults())
-    from.push_back(builder.getAffineDimExpr(freePlace) * *linearCoefficient(result, freeDim) +
-                   builder.getAffineDimExpr(kPlace) * *linearCoefficient(result, kDim));
-  SmallVector<int64_t> shape(2);
-  SmallVector<AffineExpr> left(2);
-  shape[freePlace] = width;
-  shape[kPlace] = length;
-  left[freePlace] = at.freeLeft ? at.freeLeft : space.extent(freeDim) - at.free;
-  left[kPlace] = at.kLeft ? at.kLeft : space.extent(kDim) - at.k;
-  AffineMap validMap;
-  SmallVector<Value> validOperands;
-  if (!at.freeEnds || !at.kEnds) {
-    if (at.freeEnds)
-      left[freePlace] = builder.getAffineConstantExpr(shape[freePlace]);
-    if (at.kEnds)
-      left[kPlace] = builder.getAffineConstantExpr(shape[kPlace]);
-    if (at.wholeVectors) {
-      int64_t vector = tile.looseElements(elementBytes(operand.element));
-      left[freePlace] = left[freePlace].ceilDiv(vector) * vector;
-    }
-    std::tie(validMap, validOperands) = space.map(left);
+  // Rows of the copy are those of a stage.
+  TileAxes axes{freeDim, kDim};
+  if (!at.freeEnds)
+    axes.validRows = at.freeLeft ? at.freeLeft : space.extent(freeDim) - at.free;
+  if (!at.kEnds)
+    axes.validCols = at.kLeft ? at.kLeft : space.extent(kDim) - at.k;
+  if (at.wholeVectors && !at.freeEnds) {
+    int64_t vector = tile.looseElements(elementBytes(operand.element));
+    axes.validRows = axes.validRows.ceilDiv(vector) * vector;
   }
-  auto copy = tile::CopyOp::create(builder, space.loc, operand.access.memref, map, operands,
-                                   AffineMap::get(2, 0, from, builder.getContext()), memref, target, targetOperands,
-                                   AffineMap::get(2, 0, into, builder.getContext()), shape, validMap, validOperands,
-                                   llvm::to_vector_of<int64_t>(operand.bounded));
+  SmallVector<int64_t> shape{width, length};
+  if (!tile.kInner) {
+    std::swap(axes.row, axes.col);
+    std::swap(axes.validRows, axes.validCols);
+    std::swap(shape[0], shape[1]);
+  }
+  auto copy =
+      copyTile(space, operand.access, axes, shape, memref, place, AffineMap::get(2, 0, into, builder.getContext()),
+               /*in=*/true, llvm::to_vector_of<int64_t>(operand.bounded));
   if (tile.near)
     copy->setAttr(turnAttr, builder.getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
   if (tile.direct)
@@ -103,8 +92,5 @@ Value StagedBuffer::load(IterationSpace &space, tile::FragmentType type, AffineE
     AffineExpr inner = from[2];
     from = {zero, inner.floorDiv(tile.line), from[1], inner % tile.line};
   }
-  auto [map, operands] = space.map(place);
-  AffineMap elements = AffineMap::get(2, 0, from, builder.getContext());
-  return tile::LoadOp::create(builder, space.loc, type, memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+  return loadTile(space, memref, place, AffineMap::get(2, 0, from, builder.getContext()), type);
 }

@@ -15,8 +15,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_STAGEDBUFFER_H
 
 #include "core/CostModel/Schedules/LaneContractionModel.h"
-#include "core/Transforms/Utils/IterationSpace.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/Utils/TileAccess.h"
 
 namespace tilewright {
 

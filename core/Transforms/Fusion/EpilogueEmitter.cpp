@@ -132,4 +132,12 @@ void emitEpilogue(OpBuilder &builder, Location loc, const ContractionTask &task,
     store(result, onContraction(*target.second, *target.first, c));
 }
 
+void emitEpilogue(IterationSpace &space, const ContractionTask &task, Value accumulator,
+                  function_ref<tile::FragmentType(Type)> fragmentOf, const TileAxes &axes) {
+  emitEpilogue(
+      space.builder, space.loc, task, accumulator, fragmentOf,
+      [&](const Access &access, tile::FragmentType type) { return loadTile(space, access, type, axes); },
+      [&](Value value, const Access &access) { storeTile(space, value, access, axes); });
+}
+
 } // namespace tilewright

@@ -332,7 +332,10 @@ struct FuseNests : tilewright::impl::FuseNestsBase<FuseNests> {
     if (function.isExternal())
       return;
     // A loop that runs once hides that its neighbours match.
-    function.walk([](AffineForOp loop) { (void)promoteIfSingleIteration(loop); });
+    function.walk([](AffineForOp loop) {
+      if (!loop->hasAttr(tile::stagesAttr)) // pipeline-tiles takes it apart
+        (void)promoteIfSingleIteration(loop);
+    });
     for (Block &block : function.getBody())
       LoopMerger(block).run();
     for (Block &block : function.getBody())

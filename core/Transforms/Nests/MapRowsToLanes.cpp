@@ -18,9 +18,9 @@
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Transforms/Nests/RowFragments.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/Utils/IterationSpace.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/TileAccess.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,8 +73,7 @@ private:
   SmallVector<Value> reduceInner(unsigned which, AffineExpr subgroup, ValueRange sums);
   SmallVector<Value> step(AffineExpr column, ValueRange sums);
   void finish(const RowSum &sum, Value total);
-  Value access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
-               ValueRange validOperands);
+  Value load(const Access &access, tile::FragmentType type, const TileAxes &axes);
 
   const RowReduction &rows;
   const Nest &nest;
@@ -168,10 +167,8 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
       SmallVector<Value> totals;
       for (auto [sum, buffer] : llvm::zip(rows.sums, shared)) {
         auto type = tile::FragmentType::get(1, plan.subgroups, sum.type(), layout);
-        Value parts = tile::LoadOp::create(
-            builder(), loc, type, buffer, ValueRange(), AffineMapAttr::get(AffineMap::get(0, 0, constant(0))),
-            AffineMapAttr::get(AffineMap::get(2, 0, getAffineDimExpr(1, builder().getContext()))), AffineMapAttr(),
-            ValueRange());
+        Value parts = loadTile(space, buffer, constant(0),
+                               AffineMap::get(2, 0, getAffineDimExpr(1, builder().getContext())), type);
         totals.push_back(fragments.reduced(builder(), loc, sum, parts));
       }
       Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(own[0]),
@@ -219,10 +216,7 @@ void RowEmitter::rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared) {
       finish(rows.sums[i], total);
       continue;
     }
-    auto [map, operands] = space.map({subgroup});
-    tile::StoreOp::create(builder(), loc, total, shared[i], operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(AffineMap::get(2, 0, constant(0))), AffineMapAttr(), ValueRange(),
-                          UnitAttr());
+    storeTile(space, total, shared[i], subgroup, AffineMap::get(2, 0, constant(0)));
   }
 }
 
@@ -237,14 +231,11 @@ SmallVector<Value> RowEmitter::reduceInner(unsigned which, AffineExpr subgroup, 
                       [&](AffineExpr iv, ValueRange args) { return step(iv * all + subgroup * width, args); });
 }
 
-Value RowEmitter::access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
-                         ValueRange validOperands) {
-  auto [map, operands] = space.address(access);
-  auto load = tile::LoadOp::create(builder(), loc, type, access.memref, operands, AffineMapAttr::get(map),
-                                   AffineMapAttr::get(elements), valid, validOperands);
+Value RowEmitter::load(const Access &access, tile::FragmentType type, const TileAxes &axes) {
+  Value fragment = loadTile(space, access, type, axes);
   if (pitchesAreMultiples && access.stride(rows.lane) == 1)
-    load->setAttr(rowMultipleAttr, builder().getI64IntegerAttr(plan.vector));
-  return load;
+    fragment.getDefiningOp()->setAttr(rowMultipleAttr, builder().getI64IntegerAttr(plan.vector));
+  return fragment;
 }
 
 /// One subgroup's width of the row from `column` on.
@@ -252,11 +243,11 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
   space.at[rows.lane] = column;
   auto extent = dyn_cast<AffineConstantExpr>(space.extent(rows.lane));
   bool whole = extent && extent.getValue() % (width * plan.subgroups) == 0;
-  AffineMapAttr valid;
-  SmallVector<Value> validOperands, inputs(sums);
+  TileAxes axes{{}, rows.lane};
+  SmallVector<Value> inputs(sums);
   Value left;
   if (!whole) {
-    valid = space.validAttr(constant(1), space.extent(rows.lane) - column, validOperands);
+    axes.validCols = space.extent(rows.lane) - column;
     // Columns that exist, as a number that lanes compare with theirs.
     Value count = space.value(space.extent(rows.lane) - column);
     count = arith::MinSIOp::create(builder(), loc, count, arith::ConstantIndexOp::create(builder(), loc, width));
@@ -282,7 +273,7 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
       continue;
     }
     loaded.push_back({load.getResult(), inputs.size()});
-    inputs.push_back(access(from, rowOf(load.getType()), columnsAlong(from, rows.lane), valid, validOperands));
+    inputs.push_back(this->load(from, rowOf(load.getType()), axes));
   }
   auto map = tile::MapOp::create(
       builder(), loc, sums.getTypes(), inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
@@ -314,19 +305,11 @@ void RowEmitter::finish(const RowSum &sum, Value total) {
   for (unsigned dim : rows.inner)
     space.at[dim] = constant(0);
   auto type = cast<tile::FragmentType>(total.getType());
-  AffineMap elements = AffineMap::get(2, 0, SmallVector<AffineExpr>(sum.store->map.getNumResults(), constant(0)),
-                                      builder().getContext());
   space.parallel({constant(1)}, hierarchy.subgroup, [&](ArrayRef<AffineExpr>) {
     Value first = begin.lookup(&sum);
-    Value before = first ? tile::BroadcastOp::create(builder(), loc, type, first).getResult()
-                         : access(*sum.load, type, elements, {}, {});
-    auto result = tile::MapOp::create(builder(), loc, TypeRange(type), ValueRange{before, total},
-                                      [&](OpBuilder &inside, Location loc, ValueRange pair) {
-                                        tile::YieldOp::create(inside, loc, combined(inside, sum, pair[0], pair[1]));
-                                      });
-    auto [map, operands] = space.address(*sum.store);
-    tile::StoreOp::create(builder(), loc, result.getResult(0), sum.store->memref, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(elements), AffineMapAttr(), ValueRange(), UnitAttr());
+    Value before =
+        first ? tile::BroadcastOp::create(builder(), loc, type, first).getResult() : load(*sum.load, type, {});
+    storeTile(space, combineTiles(builder(), loc, {before, total}, sum.combine), *sum.store, {});
   });
 }
 

@@ -46,11 +46,3 @@ Value tilewright::combined(OpBuilder &builder, const RowSum &sum, Value a, Value
   combined->setOperands({a, b});
   return combined->getResult(0);
 }
-
-AffineMap tilewright::columnsAlong(const Access &access, unsigned dim) {
-  MLIRContext *context = access.map.getContext();
-  SmallVector<AffineExpr> steps;
-  for (AffineExpr result : access.map.getResults())
-    steps.push_back(getAffineDimExpr(1, context) * *linearCoefficient(result, dim));
-  return AffineMap::get(2, 0, steps, context);
-}

@@ -41,9 +41,6 @@ struct RowFragments {
 /// `a` and `b` combined, in this order.
 mlir::Value combined(mlir::OpBuilder &builder, const RowSum &sum, mlir::Value a, mlir::Value b);
 
-/// The column of a fragment, (row, column) -> the steps along `access`'s indices: `dim` is that of the row.
-mlir::AffineMap columnsAlong(const Access &access, unsigned dim);
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_NESTS_ROWFRAGMENTS_H

@@ -87,22 +87,15 @@ void RowProgramEmitter::runPhase() {
     totals = space.reduce(constant(0), constant(plan.segments), totals, [&](AffineExpr number, ValueRange before) {
       SmallVector<Value> after, parts = segment(number);
       for (auto [sum, total, part] : llvm::zip_equal(sums, before, parts)) {
-        const RowSum &each = *sum;
-        auto map = tile::MapOp::create(builder(), loc, TypeRange(total.getType()), ValueRange{total, part},
-                                       [&](OpBuilder &inside, Location loc, ValueRange pair) {
-                                         tile::YieldOp::create(inside, loc, combined(inside, each, pair[0], pair[1]));
-                                       });
-        after.push_back(map.getResult(0));
+        after.push_back(combineTiles(builder(), loc, {total, part}, sum->combine));
       }
       return after;
     });
   }
   for (auto [sum, value] : llvm::zip_equal(sums, totals)) {
     Value total = fragments.reduced(builder(), loc, *sum, value);
-    auto [map, operands] = space.map({own, subgroup});
-    tile::StoreOp::create(builder(), loc, total, parts[sum], operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext())),
-                          AffineMapAttr(), ValueRange(), UnitAttr());
+    storeTile(space, total, parts[sum], {own, subgroup},
+              AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext()));
   }
 }
 
@@ -132,10 +125,11 @@ void RowProgramEmitter::goTo(AffineExpr number) {
   space.at[program.outer()] = subgroup * width;
 }
 
-AffineMapAttr RowProgramEmitter::valid(SmallVectorImpl<Value> &operands) {
-  if (program.length == padded())
-    return {};
-  return space.validAttr(constant(1), space.extent(program.outer()) - space.at[program.outer()], operands);
+TileAxes RowProgramEmitter::axes() const {
+  TileAxes axes{{}, program.outer()};
+  if (program.length != padded())
+    axes.validCols = space.extent(program.outer()) - space.at[program.outer()];
+  return axes;
 }
 
 //===-- Values ------------------------------------------------------------===//
@@ -176,12 +170,7 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
 }
 
 Value RowProgramEmitter::loadKept(Value buffer) {
-  MLIRContext *context = builder().getContext();
-  auto [map, operands] = space.map({own, space.at[program.outer()]});
-  return tile::LoadOp::create(
-      builder(), loc, rowOf(elementOf(buffer)), buffer, operands, AffineMapAttr::get(map),
-      AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)), AffineMapAttr(),
-      ValueRange());
+  return loadTile(space, buffer, {own, space.at[program.outer()]}, alongBuffer(), rowOf(elementOf(buffer)));
 }
 
 void RowProgramEmitter::keep(RowSource source, Value fragment) {
@@ -189,11 +178,7 @@ void RowProgramEmitter::keep(RowSource source, Value fragment) {
   Value buffer = kept.lookup(source);
   if (!buffer || uses[source].back() == now || (!source.first && uses[source].front() != now))
     return;
-  MLIRContext *context = builder().getContext();
-  auto [map, operands] = space.map({own, space.at[program.outer()]});
-  tile::StoreOp::create(builder(), loc, fragment, buffer, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)),
-                        AffineMapAttr(), ValueRange(), UnitAttr());
+  storeTile(space, fragment, buffer, {own, space.at[program.outer()]}, alongBuffer());
 }
 
 Value RowProgramEmitter::row(RowStep &user, const Access &load) {
@@ -203,12 +188,7 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
   Value buffer = kept.lookup(source);
   if (buffer && uses[source].front() != now)
     return rows[source] = loadKept(buffer);
-  SmallVector<Value> validOperands;
-  AffineMapAttr inside = valid(validOperands);
-  auto [map, operands] = space.address(load);
-  Value fragment = tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
-                                        AffineMapAttr::get(map),
-                                        AffineMapAttr::get(columnsAlong(load, program.outer())), inside, validOperands);
+  Value fragment = loadTile(space, load, rowOf(elementOf(load.memref)), axes());
   keep(source, fragment);
   return fragment;
 }
@@ -311,11 +291,7 @@ void RowProgramEmitter::compute(RowStep &step) {
     keep({&step, &store}, value);
     if (!program.results.contains(store.memref) || program.lastWriters.lookup(store.memref) != &step)
       continue;
-    SmallVector<Value> validOperands;
-    AffineMapAttr inside = valid(validOperands);
-    auto [map, operands] = space.address(store);
-    tile::StoreOp::create(builder(), loc, value, store.memref, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(columnsAlong(store, program.outer())), inside, validOperands, UnitAttr());
+    storeTile(space, value, store, axes());
   }
 }
 

@@ -25,8 +25,7 @@
 #include "core/Analysis/RowProgram.h"
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Transforms/Nests/RowFragments.h"
-#include "core/Transforms/Utils/IterationSpace.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/Utils/TileAccess.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace tilewright {
@@ -79,7 +78,11 @@ private:
   llvm::SmallVector<mlir::Value> mapped(RowStep &step, mlir::TypeRange types, llvm::ArrayRef<mlir::Value> more,
                                         Results results);
   /// What exists of the subgroup's elements; null: all.
-  mlir::AffineMapAttr valid(llvm::SmallVectorImpl<mlir::Value> &operands);
+  TileAxes axes() const;
+  /// Columns of a fragment along a row of a buffer.
+  mlir::AffineMap alongBuffer() {
+    return mlir::AffineMap::get(2, 0, {constant(0), builder().getAffineDimExpr(1)}, builder().getContext());
+  }
 
   const RowProgram &program;
   const RowProgramPlan &plan;

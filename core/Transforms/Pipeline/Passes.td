@@ -17,10 +17,10 @@ include "mlir/Pass/PassBase.td"
 def PipelineTiles : Pass<"pipeline-tiles", "::mlir::func::FuncOp"> {
   let summary = "Copy the next tile in, and the last one out, beside the work on this tile";
   let description = [{
-    A loop over tiles whose buffers have several pipeline stages (`tile.stages`, from `place-tiles`) copies the tile of its
-    next iteration before it waits for its own, and waits for what it copies out only when that stage is written again.
-    Buffers have a stage for each, at `t mod stages`, already; only the order changes. Nothing is copied in for an
-    iteration that does not run.
+    A loop over tiles whose buffers have several pipeline stages (`tile.stages`, from `place-tiles` and `map-contractions`)
+    copies the tiles of later iterations, one less than there are stages, before it waits for its own, and waits for what
+    it copies out only when that stage is written again. Buffers have a stage for each, at `t mod stages`, already; only
+    the order changes. Nothing is copied in for an iteration that does not run.
 
     ```mlir
     affine.for %t = 0 to %n {
@@ -29,17 +29,34 @@ def PipelineTiles : Pass<"pipeline-tiles", "::mlir::func::FuncOp"> {
       compute
       %out = tile.copy %d[%t mod 2, 0] to %y[%t * 16] ..
       tile.wait %out
-    }
+    } {tile.stages = 2}
     // becomes
     %first = copy of tile 0, if there is one
-    %last:2 = affine.for %t = 0 to %n iter_args(%in = %first, %out = none) {
+    %last:3 = affine.for %t = 0 to %n iter_args(%in = %first, %old = none, %out = none) {
       %next = copy of tile %t + 1, if there is one
-      tile.wait %in, %out      // the stage of %d was copied out one iteration before the last
+      tile.wait %in, %old      // the stage of %d was copied out one iteration before the last
       compute
       %new = tile.copy %d[%t mod 2, 0] to %y[%t * 16] ..
-      affine.yield %next, %new
+      affine.yield %next, %out, %new
     }
-    tile.wait %last#0, %last#1
+    tile.wait %last#1, %last#2
+    ```
+
+    Where the last wait is for the work itself, a unit's, that runs beside the next iteration too: the stage that it read
+    is filled again after the next work has begun.
+
+    **Two loops in one.** What the first loop of a tile computes in two stages, the second one finishes: it runs beside
+    the first loop of the next tile, an iteration beside each one there, and what is left after these. Stages of both
+    go on over the ends of tiles.
+
+    ```mlir
+    affine.for %t = 0 to %n {                            step of k      0    1    2 |  0    1    2 |
+      affine.for %s = 0 to 3 {                           copies    c0   c1   c2   c0' c1'  c2'
+        copies in; tile.wait                             unit           u0   u1   u2|  u0'  u1'  u2'|
+        %u = tile.multiply .. ; tile.wait %u             vectors                    |  v0   v1      | v0'  v1'
+      } {tile.stages = 2}
+      affine.for %q = 0 to 2 { .. } {tile.stages = 2}
+    } {tile.stages = 2}
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect"];

@@ -6,15 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Moves copies of a loop over tiles to the iteration before, and waits to the
-/// one after.
+/// Moves copies of a loop over tiles to iterations before, and waits to those after.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/IterationSpace.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace tilewright {
@@ -26,43 +30,118 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-namespace {
-/// One loop over tiles, taken apart.
-class TilePipeline {
-public:
-  TilePipeline(AffineForOp loop, int64_t stages) : loop(loop), stages(stages) {}
-  LogicalResult run();
+using Tokens = SmallVector<Value>;
 
-private:
+/// The value of a map of one result; an operand where it is no more than that.
+static Value folded(IterationSpace &space, AffineMap map, ValueRange operands) {
+  SmallVector<OpFoldResult> values(operands.begin(), operands.end());
+  return getValueOrCreateConstantIndexOp(space.builder, space.loc,
+                                         makeComposedFoldedAffineApply(space.builder, space.loc, map, values));
+}
+
+static Value valueOf(IterationSpace &space, AffineExpr expr) {
+  auto [map, operands] = space.map({expr});
+  return folded(space, map, operands);
+}
+
+/// The tokens of `body` where each of `pairs` has its left side below the right one, else `otherwise`.
+static Tokens ifBelow(IterationSpace &space, ArrayRef<std::pair<AffineExpr, AffineExpr>> pairs, ValueRange otherwise,
+                      function_ref<Tokens()> body) {
+  OpBuilder &builder = space.builder;
+  Value condition;
+  for (auto [left, right] : pairs) {
+    if (auto distance = dyn_cast<AffineConstantExpr>(right - left)) {
+      if (distance.getValue() <= 0)
+        return Tokens(otherwise);
+      continue;
+    }
+    Value value = arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::slt, valueOf(space, left),
+                                        valueOf(space, right));
+    condition = condition ? arith::AndIOp::create(builder, space.loc, condition, value).getResult() : value;
+  }
+  if (!condition)
+    return body();
+  auto choice = scf::IfOp::create(builder, space.loc, otherwise.getTypes(), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  Tokens results = body();
+  if (!otherwise.empty())
+    scf::YieldOp::create(builder, space.loc, results);
+  builder.setInsertionPointToStart(choice.elseBlock());
+  if (!otherwise.empty())
+    scf::YieldOp::create(builder, space.loc, otherwise);
+  return Tokens(choice.getResults());
+}
+
+namespace {
+/// A loop whose buffers have stages, taken apart. Its iterations, or those in all iterations of the loop around it, one
+/// after the other, have positions: that of iteration i in iteration o of the loop around is o * steps + i.
+class StagedLoop {
+public:
+  /// `around`: the loop around; null: none.
+  StagedLoop(AffineForOp loop, int64_t stages, AffineForOp around = {}) : loop(loop), around(around), stages(stages) {}
+
+  /// Failure with a message if the loop has no stages.
   LogicalResult takeApart();
-  SmallVector<Value> copyIn(OpBuilder &builder, AffineExpr from, ValueRange dims, ValueRange otherwise);
+  /// Whether an iteration leaves something to others.
+  bool hasTokens() const { return !inTokens.empty() || !outTokens.empty(); }
+  /// The positions are from 0 or, without a loop around, from `begin`, to `end`.
+  void setRange(AffineExpr begin, AffineExpr stepsOfLoop, AffineExpr endOfAll) {
+    first = begin;
+    steps = stepsOfLoop;
+    end = endOfAll;
+  }
+
+  /// Starts the copies of the first iterations. The tokens that iterations hand on: of copies in, `stages` - 1
+  /// iterations; of what goes out, as many iterations as it is under way.
+  Tokens begin(IterationSpace &space) const;
+  /// Writes one iteration; the tokens for the next one.
+  Tokens iteration(IterationSpace &space, AffineExpr outer, AffineExpr inner, ValueRange carried) const;
+  /// Waits for what is under way after the last iteration.
+  void finish(IterationSpace &space, ValueRange carried) const {
+    if (!outTokens.empty())
+      tile::WaitOp::create(space.builder, space.loc, carried.drop_front(tokensAhead()));
+  }
+  size_t carries() const { return tokensAhead() + outTokens.size() * (isAsynchronous() ? 1 : stages); }
 
   AffineForOp loop;
+
+private:
+  /// The work itself is what the last wait is for, such as that of a unit: it has read its stage one iteration later.
+  bool isAsynchronous() const { return out.empty() && !outTokens.empty(); }
+  size_t tokensAhead() const { return inTokens.size() * (stages - 1); }
+  void enter(IterationSpace &space, IRMapping &mapping, AffineExpr outer, AffineExpr inner) const;
+  Tokens copyIn(IterationSpace &space, AffineExpr position, ValueRange otherwise) const;
+
+  AffineForOp around;
   int64_t stages;
+  AffineExpr first, steps, end;
   SmallVector<Operation *> in, work, out; // of the body; waits and the terminator are in none
-  SmallVector<Value> inTokens, outTokens;
+  Tokens inTokens, outTokens;
 };
 } // namespace
 
 /// The body is: copies in, their wait, the work, copies out, their wait; either pair may be missing.
-LogicalResult TilePipeline::takeApart() {
+LogicalResult StagedLoop::takeApart() {
   Block *body = loop.getBody();
   auto isCopying = [](Operation *op) { // a copy, or loops of copies
     auto inner = dyn_cast<AffineForOp>(op);
     return isa<tile::CopyOp>(op) ||
            (inner && inner->getNumResults() && isa<tile::TokenType>(inner.getResult(0).getType()));
   };
+  if (loop.getNumIterOperands() != 0 || stages < 2)
+    return loop.emitError() << "has " << stages << " stages and carries " << loop.getNumIterOperands()
+                            << " values; a pipeline has two stages or more, and its loop carries nothing";
   auto begin = body->begin(), end = std::prev(body->end());
   auto first = begin;
   while (first != end && (isCopying(&*first) || isa<tile::DoneOp, tile::AllocOp>(&*first)))
     ++first;
-  if (first != end && isa<tile::WaitOp>(&*first)) {
+  if (first != end && first != begin && isa<tile::WaitOp>(&*first)) {
     for (Operation &op : llvm::make_range(begin, first))
       if (!isa<tile::AllocOp>(op))
         in.push_back(&op);
     inTokens.assign(first->getOperands().begin(), first->getOperands().end());
     begin = std::next(first);
-    first->erase();
   }
   if (begin != end && isa<tile::WaitOp>(&*std::prev(end))) {
     Operation *wait = &*std::prev(end);
@@ -72,100 +151,213 @@ LogicalResult TilePipeline::takeApart() {
       --end;
     for (Operation &op : llvm::make_range(end, wait->getIterator()))
       out.push_back(&op);
-    wait->erase();
   }
   for (Operation &op : llvm::make_range(begin, end))
     work.push_back(&op);
-  if (inTokens.empty() && outTokens.empty())
-    return loop.emitError() << "has " << stages << " stages but no copies around its work";
   return success();
 }
 
-/// Copies in of the iteration that begins at `from`, if it runs; its tokens, else `otherwise`.
-SmallVector<Value> TilePipeline::copyIn(OpBuilder &builder, AffineExpr from, ValueRange dims, ValueRange otherwise) {
-  // from <= u < min(from + 1, ends): none or one.
-  AffineMap upper = loop.getUpperBoundMap();
-  SmallVector<Value> operands(dims);
-  llvm::append_range(operands, loop.getUpperBoundOperands().take_front(upper.getNumDims()));
-  llvm::append_range(operands, loop.getUpperBoundOperands().drop_front(upper.getNumDims()));
-  SmallVector<AffineExpr> ends{from + 1};
-  for (AffineExpr end : upper.getResults())
-    ends.push_back(end.shiftDims(upper.getNumDims(), dims.size()));
-  AffineMap to = simplifyAffineMap(
-      AffineMap::get(dims.size() + upper.getNumDims(), upper.getNumSymbols(), ends, builder.getContext()));
-  canonicalizeMapAndOperands(&to, &operands);
-  AffineMap low = AffineMap::get(dims.size(), 0, from);
-  SmallVector<Value> lowOperands(dims);
-  canonicalizeMapAndOperands(&low, &lowOperands);
-  auto once = AffineForOp::create(builder, loop.getLoc(), lowOperands, low, operands, to, 1, otherwise,
-                                  [](OpBuilder &, Location, Value, ValueRange) {});
-  OpBuilder inner = OpBuilder::atBlockBegin(once.getBody());
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), once.getInductionVar());
-  for (Operation *op : in)
-    inner.clone(*op, mapping);
-  SmallVector<Value> tokens;
-  for (Value token : inTokens)
-    tokens.push_back(mapping.lookup(token));
-  AffineYieldOp::create(inner, loop.getLoc(), tokens);
-  return SmallVector<Value>(once.getResults());
+/// Lets `mapping` have the loops' variables at an iteration.
+void StagedLoop::enter(IterationSpace &space, IRMapping &mapping, AffineExpr outer, AffineExpr inner) const {
+  mapping.map(AffineForOp(loop).getInductionVar(), valueOf(space, inner));
+  if (around)
+    mapping.map(AffineForOp(around).getInductionVar(), valueOf(space, outer));
 }
 
-LogicalResult TilePipeline::run() {
-  if (loop.getLowerBoundMap().getNumResults() != 1 || loop.getNumIterOperands() != 0 || stages != 2)
-    return loop.emitError() << "with " << stages << " stages; a pipeline has 2, and its loop begins at one value";
-  if (failed(takeApart()))
-    return failure();
-  Location loc = loop.getLoc();
-  OpBuilder builder(loop);
-  SmallVector<Value> none;
+/// Starts the copies of the iteration at `position`, if it runs; its tokens, else `otherwise`.
+Tokens StagedLoop::copyIn(IterationSpace &space, AffineExpr position, ValueRange otherwise) const {
+  if (in.empty())
+    return {};
+  return ifBelow(space, {{position, end}}, otherwise, [&] {
+    IRMapping mapping;
+    if (around)
+      enter(space, mapping, position.floorDiv(steps), position % steps);
+    else
+      enter(space, mapping, {}, position);
+    for (Operation *op : in)
+      space.builder.clone(*op, mapping);
+    Tokens tokens;
+    for (Value token : inTokens)
+      tokens.push_back(mapping.lookup(token));
+    return tokens;
+  });
+}
+
+Tokens StagedLoop::begin(IterationSpace &space) const {
+  Tokens none, tokens;
   for (size_t i = 0; i < std::max(inTokens.size(), outTokens.size()); ++i)
-    none.push_back(tile::DoneOp::create(builder, loc));
-  SmallVector<Value> init;
-  if (!in.empty()) {
-    // The first iteration's dimension is the value at which the loop begins.
-    Value begin = AffineApplyOp::create(builder, loc, loop.getLowerBoundMap(), loop.getLowerBoundOperands());
-    init = copyIn(builder, builder.getAffineDimExpr(0), begin, ArrayRef(none).take_front(inTokens.size()));
+    none.push_back(tile::DoneOp::create(space.builder, space.loc));
+  for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
+    llvm::append_range(tokens, copyIn(space, first + ahead, ArrayRef(none).take_front(inTokens.size())));
+  while (tokens.size() < carries())
+    llvm::append_range(tokens, ArrayRef(none).take_front(outTokens.size()));
+  return tokens;
+}
+
+Tokens StagedLoop::iteration(IterationSpace &space, AffineExpr outer, AffineExpr inner, ValueRange carried) const {
+  const size_t ahead = tokensAhead(), outs = outTokens.size();
+  ValueRange arrived = carried.take_front(inTokens.size()), left = carried.drop_front(ahead).take_front(outs);
+  Tokens next(carried.take_front(ahead).drop_front(inTokens.size())), awaited(arrived);
+  auto copyAhead = [&] {
+    AffineExpr position = around ? outer * steps + inner : inner;
+    llvm::append_range(next, copyIn(space, position + (stages - 1), arrived));
+  };
+  auto wait = [&](ValueRange tokens) {
+    if (!tokens.empty())
+      tile::WaitOp::create(space.builder, space.loc, tokens);
+  };
+  // The stage that is filled is that of the iteration before, whose work is done, unless a unit still reads it.
+  if (!isAsynchronous()) {
+    copyAhead();
+    llvm::append_range(awaited, left);
   }
-  // What goes out keeps its stage for one more iteration.
-  for (int64_t stage = 0; stage < stages; ++stage)
-    llvm::append_range(init, ArrayRef(none).take_front(outTokens.size()));
-  auto steady = AffineForOp::create(builder, loc, loop.getLowerBoundOperands(), loop.getLowerBoundMap(),
-                                    loop.getUpperBoundOperands(), loop.getUpperBoundMap(), 1, init,
-                                    [](OpBuilder &, Location, Value, ValueRange) {});
-  OpBuilder inner = OpBuilder::atBlockBegin(steady.getBody());
-  ValueRange carried = steady.getRegionIterArgs();
-  SmallVector<Value> next;
-  if (!in.empty())
-    next = copyIn(inner, inner.getAffineDimExpr(0) + 1, steady.getInductionVar(), carried.take_front(inTokens.size()));
-  SmallVector<Value> awaited(carried.take_front(inTokens.size() + outTokens.size()));
-  tile::WaitOp::create(inner, loc, awaited);
+  wait(awaited);
   IRMapping mapping;
-  mapping.map(loop.getInductionVar(), steady.getInductionVar());
-  for (Operation *op : work)
-    inner.clone(*op, mapping);
-  for (Operation *op : out)
-    inner.clone(*op, mapping);
-  llvm::append_range(next, carried.drop_front(inTokens.size() + outTokens.size()));
+  enter(space, mapping, outer, inner);
+  for (Operation *op : llvm::concat<Operation *const>(work, out))
+    space.builder.clone(*op, mapping);
+  if (isAsynchronous()) {
+    wait(left);
+    copyAhead();
+  }
+  llvm::append_range(next, carried.drop_front(ahead + outs));
   for (Value token : outTokens)
     next.push_back(mapping.lookup(token));
-  AffineYieldOp::create(inner, loc, next);
-  tile::WaitOp::create(builder, loc, steady.getResults().drop_front(inTokens.size()));
+  return next;
+}
+
+//===-- One loop ----------------------------------------------------------===//
+
+/// The value that the bounds of a loop give, or their constant; `isLower`: the largest of several.
+static AffineExpr boundOf(IterationSpace &space, AffineMap map, ValueRange operands, bool isLower) {
+  if (map.isSingleConstant())
+    return map.getResult(0);
+  OpBuilder &builder = space.builder;
+  if (map.getNumResults() == 1)
+    return space.define(folded(space, map, operands));
+  return space.define(isLower ? AffineMaxOp::create(builder, space.loc, map, operands).getResult()
+                              : AffineMinOp::create(builder, space.loc, map, operands).getResult());
+}
+
+static LogicalResult pipelineLoop(AffineForOp loop, int64_t stages) {
+  StagedLoop staged(loop, stages);
+  if (failed(staged.takeApart()))
+    return failure();
+  if (!staged.hasTokens())
+    return loop.emitError() << "has " << stages << " stages but no copies around its work";
+  OpBuilder builder(loop);
+  IterationSpace space(builder, loop.getLoc());
+  AffineExpr begin = boundOf(space, loop.getLowerBoundMap(), loop.getLowerBoundOperands(), /*isLower=*/true),
+             end = boundOf(space, loop.getUpperBoundMap(), loop.getUpperBoundOperands(), /*isLower=*/false);
+  staged.setRange(begin, end, end);
+  Tokens tokens = space.reduce(begin, end, staged.begin(space), [&](AffineExpr position, ValueRange carried) {
+    return staged.iteration(space, {}, position, carried);
+  });
+  staged.finish(space, tokens);
+  loop.erase();
+  return success();
+}
+
+//===-- Two loops in one --------------------------------------------------===//
+
+/// The loops of a loop whose body is two of them with stages, one after the other; none if it is another one.
+static SmallVector<AffineForOp> partsOf(AffineForOp loop) {
+  SmallVector<AffineForOp> parts;
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (auto part = dyn_cast<AffineForOp>(op); part && part->hasAttr(tile::stagesAttr))
+      parts.push_back(part);
+    else
+      return {};
+  return parts.size() == 2 ? parts : SmallVector<AffineForOp>();
+}
+
+static int64_t stagesOf(AffineForOp loop) { return loop->getAttrOfType<IntegerAttr>(tile::stagesAttr).getInt(); }
+
+/// The second loop of each iteration runs beside the first loop of the next one.
+static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts) {
+  for (AffineForOp each : {loop, parts[0], parts[1]}) {
+    bool isFixed = llvm::all_of(each.getUpperBoundOperands(), [&](Value operand) {
+      return !loop->isAncestor(operand.getParentRegion()->getParentOp());
+    });
+    if (!each.hasConstantLowerBound() || each.getConstantLowerBound() != 0 || each.getStepAsInt() != 1 ||
+        each.getUpperBoundMap().getNumResults() != 1 || !isFixed)
+      return each.emitError("of a pipeline of two loops runs from 0 to one value that is known outside, in steps of 1");
+  }
+  if (stagesOf(loop) != 2 || loop.getNumIterOperands() != 0)
+    return loop.emitError() << "has " << stagesOf(loop)
+                            << " stages; what its first loop hands to the second one has two";
+  StagedLoop first(parts[0], stagesOf(parts[0]), loop), second(parts[1], stagesOf(parts[1]), loop);
+  if (failed(first.takeApart()) || failed(second.takeApart()))
+    return failure();
+  OpBuilder builder(loop);
+  IterationSpace space(builder, loop.getLoc());
+  AffineExpr tiles, steps, slices, zero = builder.getAffineConstantExpr(0), together; // iterations of both loops
+  for (auto [each, count] : {std::pair(loop, &tiles), {parts[0], &steps}, {parts[1], &slices}})
+    *count = boundOf(space, each.getUpperBoundMap(), each.getUpperBoundOperands(), /*isLower=*/false);
+  auto known = dyn_cast<AffineConstantExpr>(steps - slices);
+  if (known)
+    together = known.getValue() >= 0 ? slices : steps;
+  else
+    together =
+        space.define(arith::MinSIOp::create(builder, space.loc, space.value(steps), space.value(slices)).getResult());
+  first.setRange(zero, steps, tiles * steps);
+  second.setRange(zero, slices, tiles * slices);
+  Tokens tokens = first.begin(space);
+  llvm::append_range(tokens, second.begin(space));
+  const size_t ofFirst = first.carries();
+  tokens = space.reduce(zero, tiles, tokens, [&](AffineExpr tile, ValueRange outside) {
+    Tokens done = space.reduce(zero, steps, outside, [&](AffineExpr step, ValueRange carried) {
+      Tokens next = first.iteration(space, tile, step, carried.take_front(ofFirst));
+      SmallVector<std::pair<AffineExpr, AffineExpr>, 2> conditions{{zero, tile}};
+      if (together != steps)
+        conditions.push_back({step, slices});
+      ValueRange rest = carried.drop_front(ofFirst);
+      llvm::append_range(
+          next, ifBelow(space, conditions, rest, [&] { return second.iteration(space, tile - 1, step, rest); }));
+      return next;
+    });
+    if (together == slices)
+      return done;
+    // What the steps of the first loop left of the second one.
+    Tokens rest(ArrayRef(done).drop_front(ofFirst));
+    done.truncate(ofFirst);
+    llvm::append_range(done, ifBelow(space, {{zero, tile}}, rest, [&] {
+                         return space.reduce(together, slices, rest, [&](AffineExpr slice, ValueRange carried) {
+                           return second.iteration(space, tile - 1, slice, carried);
+                         });
+                       }));
+    return done;
+  });
+  first.finish(space, ArrayRef(tokens).take_front(ofFirst));
+  Tokens rest(ArrayRef(tokens).drop_front(ofFirst));
+  rest = ifBelow(space, {{zero, tiles}}, rest, [&] {
+    return space.reduce(zero, slices, rest, [&](AffineExpr slice, ValueRange carried) {
+      return second.iteration(space, tiles - 1, slice, carried);
+    });
+  });
+  second.finish(space, rest);
   loop.erase();
   return success();
 }
 
 namespace {
 struct PipelineTiles : tilewright::impl::PipelineTilesBase<PipelineTiles> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    PipelineTilesBase::getDependentDialects(registry);
+    registry.insert<scf::SCFDialect>();
+  }
+
   void runOnOperation() override {
-    SmallVector<std::pair<AffineForOp, int64_t>> loops;
+    SmallVector<AffineForOp> loops;
     getOperation().walk([&](AffineForOp loop) {
-      if (auto stages = loop->getAttrOfType<IntegerAttr>(tile::stagesAttr))
-        loops.push_back({loop, stages.getInt()});
+      auto around = dyn_cast<AffineForOp>(loop->getParentOp());
+      bool isPart = around && around->hasAttr(tile::stagesAttr) && !partsOf(around).empty();
+      if (loop->hasAttr(tile::stagesAttr) && !isPart)
+        loops.push_back(loop);
     });
-    for (auto [loop, stages] : loops) {
-      loop->removeAttr(tile::stagesAttr);
-      if (failed(TilePipeline(loop, stages).run()))
+    for (AffineForOp loop : loops) {
+      SmallVector<AffineForOp> parts = partsOf(loop);
+      if (failed(parts.empty() ? pipelineLoop(loop, stagesOf(loop)) : pipelineParts(loop, parts)))
         return signalPassFailure();
     }
   }

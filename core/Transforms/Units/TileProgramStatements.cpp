@@ -320,16 +320,6 @@ void TileProgramWriter::map(const TileStatement &statement) {
       held[store.memref] = std::move(results[i]);
 }
 
-Value TileProgramWriter::combine(Operation *how, Value a, Value b) {
-  return tile::MapOp::create(builder, loc, a.getType(), ValueRange{a, b},
-                             [&](OpBuilder &inner, Location where, ValueRange arguments) {
-                               Operation *own = inner.clone(*how);
-                               own->setOperands(arguments);
-                               tile::YieldOp::create(inner, where, own->getResults());
-                             })
-      .getResult(0);
-}
-
 /// The columns of one fragment combined.
 Value TileProgramWriter::reduceColumns(Operation *how, Value fragment) {
   Type element = how->getResult(0).getType();
@@ -353,8 +343,9 @@ void TileProgramWriter::reduction(const TileStatement &statement) {
                                      column, *arith::getNeutralElement(statement.combine)));
     for (; parts.size() > 1; parts.resize(llvm::divideCeil(parts.size(), 2)))
       for (size_t i = 0, half = llvm::divideCeil(parts.size(), 2); i + half < parts.size(); ++i)
-        parts[i] = combine(statement.combine, parts[i], parts[i + half]);
-    sums[row] = combine(statement.combine, sums[row], reduceColumns(statement.combine, parts.front()));
+        parts[i] = combineTiles(builder, loc, {parts[i], parts[i + half]}, statement.combine);
+    sums[row] =
+        combineTiles(builder, loc, {sums[row], reduceColumns(statement.combine, parts.front())}, statement.combine);
   }
 }
 

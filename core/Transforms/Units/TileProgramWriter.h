@@ -91,7 +91,6 @@ private:
   mlir::Value argument(const TileStatement &statement, const Access &load, int64_t row, int64_t column);
   llvm::SmallVector<mlir::Value> compute(const TileStatement &statement, llvm::ArrayRef<mlir::Value> results,
                                          int64_t row, int64_t column);
-  mlir::Value combine(mlir::Operation *how, mlir::Value a, mlir::Value b);
   mlir::Value reduceColumns(mlir::Operation *how, mlir::Value fragment);
   Fragments rowsOf(const TileStatement &statement);
   bool isInvariant(const TileStatement &statement, mlir::affine::AffineForOp loop) const;

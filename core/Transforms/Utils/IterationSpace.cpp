@@ -171,6 +171,17 @@ SmallVector<Value> IterationSpace::reduce(AffineExpr begin, AffineExpr end, Valu
   return SmallVector<Value>(loop.getResults());
 }
 
+void IterationSpace::staged(AffineExpr end, int64_t stages, function_ref<void(AffineExpr)> body) {
+  auto [upper, operands] = map({end});
+  auto loop = AffineForOp::create(builder, loc, {}, builder.getConstantAffineMap(0), operands, upper, 1);
+  loop->setAttr(tile::stagesAttr, builder.getI64IntegerAttr(stages));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  ivs.push_back(loop.getInductionVar());
+  body(getAffineDimExpr(ivs.size() - 1, builder.getContext()));
+  ivs.pop_back();
+}
+
 void IterationSpace::parallel(int64_t count, function_ref<void(AffineExpr)> body) {
   auto loop =
       AffineParallelOp::create(builder, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{count});

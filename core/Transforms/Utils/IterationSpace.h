@@ -46,6 +46,9 @@ public:
   llvm::SmallVector<mlir::Value>
   reduce(mlir::AffineExpr begin, mlir::AffineExpr end, mlir::ValueRange init,
          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::AffineExpr, mlir::ValueRange)> body);
+  /// A loop from 0 to `end`, also of one iteration, whose buffers have `stages` pipeline stages: pipeline-tiles takes
+  /// it apart.
+  void staged(mlir::AffineExpr end, int64_t stages, llvm::function_ref<void(mlir::AffineExpr)> body);
   /// A loop whose iterations run on different cores; buffers that are allocated inside are private.
   void parallel(int64_t count, llvm::function_ref<void(mlir::AffineExpr)> body);
 

@@ -7,11 +7,14 @@
 // it is written again.
 // CHECK-LABEL: func.func @both_ways
 // CHECK: %[[NONE:.*]] = tile.done
-// CHECK: %[[FIRST:.*]] = affine.for %[[T0:.*]] = %{{.*}} to min #{{.*}}()[%arg2, %{{.*}}] iter_args(%{{.*}} = %[[NONE]]) -> (!tile.token) {
-// CHECK-NEXT: tile.copy %arg0[%[[T0]] * 16] elements #{{.*}} to %{{.*}}[%[[T0]] mod 2, 0]
+// CHECK: %[[FIRST:.*]] = scf.if %{{.*}} -> (!tile.token) {
+// CHECK: %[[COPY:.*]] = tile.copy %arg0[%{{.*}} * 16] elements #{{.*}} to %{{.*}}[%{{.*}} mod 2, 0]
+// CHECK-NEXT: scf.yield %[[COPY]]
+// CHECK: scf.yield %[[NONE]]
 // CHECK: %[[LAST:.*]]:3 = affine.for %[[T:.*]] = 0 to %arg2 iter_args(%[[IN:.*]] = %[[FIRST]], %[[OLD:.*]] = %[[NONE]], %[[NEW:.*]] = %[[NONE]])
-// CHECK-NEXT: %[[NEXT:.*]] = affine.for %[[U:.*]] = #{{.*}}(%[[T]]) to min #{{.*}}(%[[T]])[%arg2] iter_args(%{{.*}} = %[[IN]])
-// CHECK-NEXT:   tile.copy %arg0[%[[U]] * 16] elements #{{.*}} to %{{.*}}[%[[U]] mod 2, 0]
+// CHECK: %[[NEXT:.*]] = scf.if %{{.*}} -> (!tile.token) {
+// CHECK:   %[[U:.*]] = affine.apply #{{.*}}(%[[T]])
+// CHECK:   tile.copy %arg0[%[[U]] * 16] elements #{{.*}} to %{{.*}}[%[[U]] mod 2, 0]
 // CHECK: tile.wait %[[IN]], %[[OLD]]
 // CHECK-NEXT: affine.for
 // CHECK: %[[OUT:.*]] = tile.copy %{{.*}}[%[[T]] mod 2, 0] elements #{{.*}} to %arg1[%[[T]] * 16]
@@ -46,11 +49,86 @@ func.func @no_copies(%a: memref<16xf32>, %n: index) {
 
 // -----
 
-func.func @three_stages(%a: memref<16xf32>, %n: index) {
+func.func @one_stage(%a: memref<16xf32>, %n: index) {
   %x = arith.constant 1.0 : f32
-  // expected-error @below {{with 3 stages; a pipeline has 2, and its loop begins at one value}}
+  // expected-error @below {{has 1 stages and carries 0 values; a pipeline has two stages or more, and its loop carries nothing}}
   affine.for %t = 0 to %n {
     affine.store %x, %a[0] : memref<16xf32>
-  } {tile.stages = 3 : i64}
+  } {tile.stages = 1 : i64}
+  return
+}
+
+// -----
+
+#plane = affine_map<(p, q) -> (p, q)>
+#inside = affine_map<(p, q) -> (0, p, q)>
+
+// Work that a unit does beside the next step: its stage is filled again after the next step's work has begun. The second
+// loop finishes a tile beside the first loop of the next one, and the last tile after all.
+// CHECK-LABEL: func.func @two_loops
+// CHECK:     %[[NONE:.*]] = tile.done
+// CHECK:     %[[FIRST:.*]] = scf.if
+// CHECK:       tile.copy %arg0
+// CHECK:     %[[SECOND:.*]] = scf.if
+// CHECK:       tile.copy %arg0
+// CHECK:     %[[ALL:.*]]:5 = affine.for %[[T:.*]] = 0 to %arg2 iter_args(%{{.*}} = %[[FIRST]], %{{.*}} = %[[SECOND]], %{{.*}} = %[[NONE]],
+// CHECK:       %{{.*}}:5 = affine.for %[[S:.*]] = 0 to 4 iter_args(%[[IN:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}}, %[[LAST:.*]] = %{{.*}}, %[[OLD:.*]] = %{{.*}}, %[[NEW:.*]] = %{{.*}})
+// CHECK:         tile.wait %[[IN]]
+// CHECK:         %[[WORK:.*]] = tile.multiply
+// CHECK-NEXT:    tile.wait %[[LAST]]
+// CHECK:         %[[NEXT:.*]] = scf.if %{{.*}} -> (!tile.token)
+// CHECK:           %[[COPIED:.*]] = tile.copy %arg0
+// CHECK-NEXT:      scf.yield %[[COPIED]]
+// CHECK:           scf.yield %[[IN]]
+// CHECK:         %[[LATER:.*]] = arith.cmpi slt, %{{.*}}, %[[T]]
+// CHECK:         %[[LEFT:.*]] = arith.cmpi slt, %[[S]], %{{.*}}
+// CHECK:         %[[BOTH:.*]] = arith.andi %[[LATER]], %[[LEFT]]
+// CHECK:         %[[DONE:.*]]:2 = scf.if %[[BOTH]]
+// CHECK:           tile.wait %[[OLD]]
+// CHECK:           %[[OUT:.*]] = tile.copy {{.*}} to %arg1
+// CHECK-NEXT:      scf.yield %[[NEW]], %[[OUT]]
+// CHECK:         affine.yield %[[AHEAD]], %[[NEXT]], %[[WORK]], %[[DONE]]#0, %[[DONE]]#1
+// CHECK:     tile.wait %[[ALL]]#2
+// CHECK:     scf.if
+// CHECK:       affine.for %{{.*}} = 0 to 2
+// CHECK:         tile.copy {{.*}} to %arg1
+func.func @two_loops(%a: memref<16x64xi8>, %y: memref<?x16xi32>, %n: index) {
+  %zero = arith.constant 0 : index
+  %x = tile.alloc() : memref<3x16x16xi8, "scratchpad">
+  %w = tile.alloc() : memref<16x16xi8, "scratchpad">
+  %c = tile.alloc() : memref<2x16x16xi32, "accumulator">
+  %d = tile.alloc() : memref<2x8x16xi32, "scratchpad">
+  affine.for %t = 0 to %n {
+    affine.for %s = 0 to 4 {
+      %in = tile.copy %a[0, %s * 16] elements #plane to %x[(%t * 4 + %s) mod 3, 0, 0] elements #inside shape [16, 16] : memref<16x64xi8>, memref<3x16x16xi8, "scratchpad">
+      tile.wait %in
+      %stage = affine.apply affine_map<(t, s) -> ((t * 4 + s) mod 3)>(%t, %s)
+      %half = affine.apply affine_map<(t) -> (t mod 2)>(%t)
+      %more = arith.cmpi ne, %s, %zero : index
+      %u = tile.multiply %x[%stage, %zero, %zero], %w[%zero, %zero] to %c[%half, %zero, %zero] accumulate %more shape [16, 16, 16] {unit = "adder.adds_i8"} : memref<3x16x16xi8, "scratchpad">, memref<16x16xi8, "scratchpad">, memref<2x16x16xi32, "accumulator">
+      tile.wait %u
+    } {tile.stages = 3 : i64}
+    affine.for %q = 0 to 2 {
+      affine.for %i = 0 to 8 { affine.for %j = 0 to 16 {
+        %v = affine.load %c[%t mod 2, %q * 8 + %i, %j] : memref<2x16x16xi32, "accumulator">
+        affine.store %v, %d[%q mod 2, %i, %j] : memref<2x8x16xi32, "scratchpad">
+      } }
+      %out = tile.copy %d[%q mod 2, 0, 0] elements #inside to %y[%t * 16 + %q * 8, 0] elements #plane shape [8, 16] : memref<2x8x16xi32, "scratchpad">, memref<?x16xi32>
+      tile.wait %out
+    } {tile.stages = 2 : i64}
+  } {tile.stages = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @loops_that_depend(%n: index) {
+  affine.for %t = 0 to %n {
+    // expected-error @below {{of a pipeline of two loops runs from 0 to one value that is known outside, in steps of 1}}
+    affine.for %s = 0 to affine_map<(t) -> (t)>(%t) {
+    } {tile.stages = 3 : i64}
+    affine.for %q = 0 to 2 {
+    } {tile.stages = 2 : i64}
+  } {tile.stages = 2 : i64}
   return
 }
