@@ -140,6 +140,13 @@ LogicalResult ErrorWriter::finish(func::FuncOp function) {
   end->setOperands(all);
   function.setFunctionType(
       builder.getFunctionType(entry.getArgumentTypes(), ValueRange(end->getOperands()).getTypes()));
+  // Companions come behind the arguments and have no attributes; results mix with theirs.
+  if (ArrayAttr given = function.getArgAttrsAttr()) {
+    SmallVector<Attribute> attributes(given.begin(), given.end());
+    attributes.resize(entry.getNumArguments(), builder.getDictionaryAttr({}));
+    function.setArgAttrsAttr(builder.getArrayAttr(attributes));
+  }
+  function.removeResAttrsAttr();
   if (function.isPublic())
     nameShapes(function, bounds);
   return success();

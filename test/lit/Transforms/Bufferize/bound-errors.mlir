@@ -21,6 +21,18 @@ func.func @squares(%a: memref<16xf32>, %out: memref<16xf32>) {
 
 // -----
 
+// Attributes of arguments stay with them: companions have none.
+// CHECK-LABEL: func.func @constant
+// CHECK-SAME: (%{{.*}}: memref<f32> {tilewright.constant}, %{{.*}}: memref<f64>, %{{.*}}: memref<f64>)
+func.func @constant(%a: memref<f32> {tilewright.constant}, %out: memref<f32>) {
+  %x = affine.load %a[] : memref<f32>
+  %y = arith.addf %x, %x : f32
+  affine.store %y, %out[] : memref<f32>
+  return
+}
+
+// -----
+
 // Nothing rounds: nothing is bounded.
 // CHECK-LABEL: func.func @larger
 // CHECK-SAME: memref<16xf16>, %{{.*}}: memref<16xf16>) attributes {tilewright.bounds = array<i32: -1, -1>}
