@@ -135,6 +135,11 @@ std::vector<Interval> SumCounter::box(ArrayRef<Number> indices, AffineMap elemen
 }
 
 Chain SumCounter::read(Value memref, std::vector<Interval> where) {
+  if (auto select = memref.getDefiningOp<arith::SelectOp>()) { // of either
+    Chain chain = read(select.getTrueValue(), where);
+    chain.join(read(select.getFalseValue(), where));
+    return chain;
+  }
   auto found = views.find(memref);
   if (found == views.end())
     return {};
@@ -142,6 +147,13 @@ Chain SumCounter::read(Value memref, std::vector<Interval> where) {
 }
 
 void SumCounter::write(Value memref, std::vector<Interval> where, Chain chain) {
+  if (auto select = memref.getDefiningOp<arith::SelectOp>()) { // to one of two
+    bool wasSure = std::exchange(isSure, false);
+    write(select.getTrueValue(), where, chain);
+    write(select.getFalseValue(), where, chain);
+    isSure = wasSure;
+    return;
+  }
   auto found = views.find(memref);
   if (found == views.end())
     return;
@@ -181,6 +193,9 @@ bool SumCounter::runMemory(Operation *op) {
       })
       .Case([&](memref::GetGlobalOp global) { return allocate(cast<MemRefType>(global.getType()), {}); })
       .Case([&](memref::CastOp cast) { return same(cast.getSource(), true); })
+      .Case([&](arith::SelectOp select) { // its sizes; `read` and `write` ask for both arrays
+        return isa<MemRefType>(select.getType()) && same(select.getTrueValue(), true);
+      })
       .Case([&](memref::DimOp dim) {
         Number &number = numbers[dim.getResult()] = {};
         auto found = views.find(dim.getSource());

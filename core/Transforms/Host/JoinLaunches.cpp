@@ -26,13 +26,13 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Time/JoinedLaunches.h"
 #include "core/Runtime/C/Limits.h"
+#include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tilewright/Residency.h"
 #include "llvm/ADT/SetVector.h"
@@ -70,16 +70,6 @@ struct Group {
 
 } // namespace
 
-/// What of the value is the host's: the array behind views in `grid`.
-static Value behindViews(Value array, tile::ParallelOp grid) {
-  while (auto view = array.getDefiningOp<ViewLikeOpInterface>()) {
-    if (!grid->isProperAncestor(view))
-      break;
-    array = view.getViewSource();
-  }
-  return array;
-}
-
 static Touched touchedBy(tile::ParallelOp grid) {
   Touched touched;
   grid.walk([&](Operation *op) {
@@ -91,7 +81,7 @@ static Touched touchedBy(tile::ParallelOp grid) {
     for (Value operand : op->getOperands()) {
       if (!isa<BaseMemRefType>(operand.getType()))
         continue;
-      Value array = behindViews(operand, grid);
+      Value array = behindViewsIn(grid, operand);
       if (grid->isAncestor(array.getParentRegion()->getParentOp())) {
         touched.isKnown &= array.getDefiningOp<tile::AllocOp>() || array.getDefiningOp<memref::AllocOp>() ||
                            array.getDefiningOp<memref::AllocaOp>();

@@ -55,17 +55,22 @@ int64_t tilewright::knownMultiple(Value index) {
   return 1;
 }
 
+Value tilewright::behindViewsIn(Operation *grid, Value array) {
+  while (auto view = array.getDefiningOp<ViewLikeOpInterface>()) {
+    if (!grid->isProperAncestor(view))
+      break;
+    array = view.getViewSource();
+  }
+  return array;
+}
+
 bool tilewright::mayOverlap(Operation *grid, ArrayRef<Value> arrays, const BufferOrigins &origins) {
   llvm::SmallPtrSet<Value, 4> written;
   bool any = false; // a write to one of several arrays, which a branch has chosen
   grid->walk([&](MemoryEffectOpInterface op) {
     for (Value operand : op->getOperands())
       if (op.getEffectOnValue<MemoryEffects::Write>(operand)) {
-        while (auto view = operand.getDefiningOp<ViewLikeOpInterface>()) {
-          if (!grid->isProperAncestor(view))
-            break;
-          operand = view.getViewSource();
-        }
+        operand = behindViewsIn(grid, operand);
         written.insert(operand);
         bool isInside = grid->isAncestor(operand.getParentRegion()->getParentOp());
         any |= isInside && !isa_and_present<memref::AllocOp, memref::AllocaOp, tile::AllocOp>(operand.getDefiningOp());

@@ -34,6 +34,9 @@ bool isByteView(mlir::Value array);
 /// A power of two, at most 16, that divides `index`; 1 where nothing is known.
 int64_t knownMultiple(mlir::Value index);
 
+/// The array behind views that stand in `grid`.
+mlir::Value behindViewsIn(mlir::Operation *grid, mlir::Value array);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_HOST_LAUNCHARRAYS_H

@@ -100,11 +100,11 @@ static bool isStepOfRow(const Sum &sum) {
   AffineForOp root = sum.nest.root();
   const int64_t iterations = iterationsAround(sum.store->op);
   auto isOther = [&](Operation *user) { return !root->isAncestor(user) && iterationsAround(user) >= iterations; };
-  auto isPartner = [&](Value array, auto kind) {
-    return llvm::any_of(array.getUsers(), [&](Operation *user) { return isa<decltype(kind)>(user) && isOther(user); });
+  auto isPartner = [&]<typename Op>(Value array) {
+    return llvm::any_of(array.getUsers(), [&](Operation *user) { return isa<Op>(user) && isOther(user); });
   };
-  return isPartner(sum.store->memref, AffineLoadOp()) ||
-         llvm::any_of(sum.nest.loads, [&](const Access &load) { return isPartner(load.memref, AffineStoreOp()); });
+  auto isComputed = [&](const Access &load) { return isPartner.operator()<AffineStoreOp>(load.memref); };
+  return isPartner.operator()<AffineLoadOp>(sum.store->memref) || llvm::any_of(sum.nest.loads, isComputed);
 }
 
 /// Loops that run `trips` times, the builder in the innermost; their numbers.

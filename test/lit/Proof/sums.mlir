@@ -18,6 +18,19 @@ module {
     return
   }
 
+  // Into one of two arrays, as in a launch of equal grids.
+  func.func @chosen(%a: memref<70xf32>, %s: memref<f32>, %t: memref<f32>, %first: i1) {
+    %r = arith.select %first, %s, %t : memref<f32>
+    affine.for %i = 0 to 70 {
+      %x = affine.load %a[%i] : memref<70xf32>
+      %old = affine.load %r[] : memref<f32>
+      // CHECK-DAG: chosen{{.*}}: 70{{$}}
+      %new = arith.addf %old, %x : f32
+      affine.store %new, %r[] : memref<f32>
+    } loc("chosen")
+    return
+  }
+
   // Sixteen partial sums, then the sum of these.
   func.func @in_parts(%a: memref<1000x16xf32>, %s: memref<f32>) {
     %zeros = arith.constant dense<0.0> : vector<16xf32>
