@@ -70,8 +70,7 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   computeFloat8InSingle(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (lanes)
-    pm.addNestedPass<func::FuncOp>(createCompareIndices());
+  pm.addNestedPass<func::FuncOp>(createCompareIndices({/*writes=*/lanes}));
   pm.addNestedPass<func::FuncOp>(createFuseElementwise({lanes}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

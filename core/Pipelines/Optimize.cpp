@@ -35,6 +35,8 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   if (launches)
     simplifyHostCode(pm);
   pm.addNestedPass<func::FuncOp>(createSinkFactors());
+  if (!lanes)
+    pm.addNestedPass<func::FuncOp>(createReadAtIndices());
   if (!lanes && !staged) {
     pm.addNestedPass<func::FuncOp>(createShareArrays());
     pm.addNestedPass<func::FuncOp>(createPermuteArrays());

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Brings current versions of the libraries from PyPI into build/benchmark/peers (about 1 GB): MKL, OpenBLAS, oneDNN 3
 # (the one that PaddlePaddle's wheel carries uses OpenMP; oneDNN's own wheel is built for SYCL and offers its
-# BLAS-like functions here). Nothing of Tilewright needs them but test/benchmark.
+# BLAS-like functions here); and an interpreter with PyTorch, JAX and torchax beside each other (build/venv-bench), so that XLA can be
+# a peer of PyTorch's models. Nothing of Tilewright needs them but test/benchmark.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 peers=$PWD/build/benchmark/peers wheels=$PWD/build/benchmark/wheels
@@ -31,4 +32,14 @@ if [ ! -d "$peers/onednn" ]; then
   mkdir -p "$peers/onednn/lib"
   cp -an "$peers"/sycl-*/*.data/data/lib/* "$peers/onednn/lib/"
   rm -rf "$peers"/sycl-*
+fi
+if [ ! -x build/venv-bench/bin/python ]; then
+  /usr/bin/python3 -m venv build/venv-bench
+  pip=(build/venv-bench/bin/python -m pip install -q --disable-pip-version-check)
+  others=(jax==0.10.2 jaxlib==0.10.2 torchax==0.0.13)
+  "${pip[@]}" torch==2.13.0+cpu "${others[@]}" ||
+    "${pip[@]}" --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu "${others[@]}" || {
+    rm -r build/venv-bench
+    echo "get-peers: PyTorch with JAX cannot be had; the benchmarks do without XLA" >&2
+  }
 fi

@@ -1,14 +1,16 @@
-"""Networks of PyTorch: compiled code beside Inductor and eager. Run with PyTorch's interpreter:
+"""Networks of PyTorch: compiled code beside Inductor, XLA and eager. Run with PyTorch's interpreter:
 
     build/venv-torch/bin/python test/benchmark/torch_networks.py --only gpt2,unet [--large] [--threads 1] [--write]
     build/venv-torch/bin/python test/benchmark/torch_networks.py --int8 --freeze --only resnet50,bert_base     # quantised
+    build/venv-bench/bin/python test/benchmark/torch_networks.py --blocks --freeze --peers inductor,max-autotune,xla   # made by get-peers.sh
 
 Every contender's result is compared with a float64 evaluation before it is timed. Contenders take turns sample by sample, in an order that
-rotates; ratios are medians over the turns of Inductor's time over that of compiled code, so that other work on the machine falls on both.
+rotates; ratios are medians over the turns of the other's time over that of compiled code, so that other work on the machine falls on both.
 """
 
 import argparse
 import copy
+import importlib.util
 import math
 import os
 import pathlib
@@ -21,21 +23,29 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test/python/torch"), str(pathlib.Path(__file__).resolve().parent)]
 import sections  # noqa: E402: beside this file
+import xla_peer  # noqa: E402
 
 os.environ.setdefault("TILEWRIGHT_SDK", str(SOURCE / "build/release"))
 
 #: Where the compilers keep code: empty folders, so that the first compilation is a cold one.
 CACHES = {"TILEWRIGHT_CACHE_DIR": "tilewright", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
-CONTENDERS = ("tilewright", "inductor", "eager")
-PAGE = SOURCE / "docs/performance-networks.md"
+#: The compilers that can be asked for beside ours: Inductor, Inductor with all that it can search, XLA by way of JAX (xla_peer.py).
+PEERS = ("inductor", "max-autotune", "xla")
+PAGE, BLOCKS_PAGE = SOURCE / "docs/performance-networks.md", SOURCE / "docs/performance-blocks.md"
+
+
+def known():
+    """All that has a name: networks of a test's size, those at full size, blocks, and rows."""
+    from full_networks import LARGE
+    from network_blocks import BLOCKS, ROWS
+    from networks import NETWORKS
+    return {**NETWORKS, **LARGE, **BLOCKS, **ROWS}
 
 
 def build(name, batch):
     import torch
-    from full_networks import LARGE
-    from networks import NETWORKS
     torch.manual_seed(1)
-    model, arguments = {**NETWORKS, **LARGE}[name]()
+    model, arguments = known()[name]()
     return model.eval(), arguments(batch)
 
 
@@ -49,7 +59,14 @@ def contender(kind, model, freeze):
         return torch.compile(model, backend="tilewright", options={"strict": True, "freeze": freeze}, fullgraph=True, dynamic=False)
     import torch._inductor.config
     torch._inductor.config.freezing = freeze  # as an option of torch.compile it does not reach the passes that pack int8 weights
-    return torch.compile(model, backend="inductor", fullgraph=True, dynamic=False)
+    mode = "max-autotune" if kind == "max-autotune" else None
+    return torch.compile(model, backend="inductor", mode=mode, fullgraph=True, dynamic=False)
+
+
+def call_of(kind, model, values, freeze):
+    """What is timed: a function without arguments."""
+    compiled = contender(kind, model, freeze)
+    return lambda: compiled(*values)
 
 
 def as_list(result):
@@ -59,30 +76,41 @@ def as_list(result):
 def distance(results, exact):
     """The largest error, relative to the largest element; infinite where one is no number."""
     worst = 0.0
+    import numpy
+    import torch
     for got, want in zip(as_list(results), exact, strict=True):
+        got = got if isinstance(got, torch.Tensor) else torch.from_numpy(numpy.array(got))
         error = float(((got.double() - want).abs().max()) / want.abs().max().clamp(min=1e-30))
         worst = max(worst, error if math.isfinite(error) else math.inf)
     return worst
 
 
-def sample(call, values, repeats, clock):
+def sample(call, repeats, clock):
+    if hasattr(call, "sample"):  # runs in a process of its own
+        return call.sample(repeats)
     start = clock()
     for _ in range(repeats):
-        call(*values)
+        call()
     return (clock() - start) / repeats
 
 
-def in_turns(calls, values, samples, threads):
-    """Times by contender, turn by turn. Each call runs once untimed before its sample. With one thread the clock is the thread's own processor
-    time, so that other work on the machine does not count; with several it is the wall's."""
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    repeats = {k: max(1, int(0.002 / max(1e-7, min(sample(c, values, 1, clock) for _ in range(3))))) for k, c in calls.items()}
-    times = {k: [] for k in calls}
+def in_turns(calls, samples, threads):
+    """Times by contender, turn by turn. Each call runs once untimed before its sample. With one thread the clock is the processor time of the
+    process, so that other work on the machine does not count; with several it is the wall's."""
+    clock = time.process_time if threads == 1 else time.perf_counter
+    repeats = {k: max(1, int(0.002 / max(1e-7, min(sample(c, 1, clock) for _ in range(3))))) for k, c in calls.items()}
+    times, order = {k: [] for k in calls}, list(calls)
     for turn in range(samples):
-        for kind in (CONTENDERS[turn % 3:] + CONTENDERS[:turn % 3]):
-            calls[kind](*values)
-            times[kind].append(sample(calls[kind], values, repeats[kind], clock))
+        first = turn % len(order)
+        for kind in order[first:] + order[:first]:
+            calls[kind]()
+            times[kind].append(sample(calls[kind], repeats[kind], clock))
     return times
+
+
+def ratios_of(times):
+    """By contender: the median over the turns of its time over that of compiled code."""
+    return {k: statistics.median(o / t for o, t in zip(each, times["tilewright"])) for k, each in times.items() if k != "tilewright"}
 
 
 #: The largest difference of a quantised network from the reference graph: single steps of activations that lie on a tie.
@@ -99,8 +127,8 @@ def quantised(name, batch):
         return model, values, [r.double() for r in as_list(model(*values))]
 
 
-def measure(name, batch, threads, samples, freeze, int8=False):
-    """One row: milliseconds of each contender, the median of the ratios, and seconds of the first call."""
+def measure(name, batch, threads, samples, freeze, peers=PEERS[:1], int8=False):
+    """One row: milliseconds of each contender, the medians of the ratios, and seconds of the first call."""
     import torch
     torch.set_num_threads(threads)
     if int8:
@@ -110,18 +138,19 @@ def measure(name, batch, threads, samples, freeze, int8=False):
         exact = [r.detach() for r in as_list(copy.deepcopy(model).double()(*[v.double() if v.is_floating_point() else v for v in values]))]
     calls, first, errors = {}, {}, {}
     with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
-        for kind in CONTENDERS:
+        for kind in ("tilewright", *peers, "eager"):
             start = time.perf_counter()
-            calls[kind] = contender(kind, model, freeze)
-            result = calls[kind](*values)
+            calls[kind] = xla_peer.Peer(name, batch, threads) if kind == "xla" else call_of(kind, model, values, freeze)
+            result = calls[kind]()
             first[kind] = time.perf_counter() - start
             errors[kind] = distance(result, exact)
         limit = OF_TIES if int8 else 2 * errors["eager"] + 1e-6
         if not errors["tilewright"] <= limit:
             raise SystemExit(f"{name}, batch {batch}: error {errors['tilewright']:.3g} of compiled code, {errors['eager']:.3g} of eager")
-        times = in_turns(calls, values, samples, threads)
-    ratios = [statistics.median(o / t for o, t in zip(times[k], times["tilewright"])) for k in ("inductor", "eager")]
-    return {"name": name, "batch": batch, "threads": threads, "first": first, "ratios": ratios,
+        times = in_turns(calls, samples, threads)
+        if "xla" in calls:
+            calls["xla"].close()
+    return {"name": name, "batch": batch, "threads": threads, "first": first, "ratios": ratios_of(times),
             "ms": {k: 1e3 * statistics.median(v) for k, v in times.items()}, "errors": errors}
 
 
@@ -134,12 +163,11 @@ def overhead(samples):
         return a * b + c
     values = [torch.randn(16, 16) for _ in range(3)]
     with torch.no_grad():
-        calls = {kind: contender(kind, f, False) for kind in CONTENDERS}
+        calls = {kind: call_of(kind, f, values, False) for kind in ("tilewright", "inductor", "eager")}
         for call in calls.values():
-            torch.testing.assert_close(call(*values), f(*values))
-        times = in_turns(calls, values, samples, 1)
-    return {k: 1e6 * statistics.median(v) for k, v in times.items()}, \
-        statistics.median(o / t for o, t in zip(times["inductor"], times["tilewright"]))
+            torch.testing.assert_close(call(), f(*values))
+        times = in_turns(calls, samples, 1)
+    return {k: 1e6 * statistics.median(v) for k, v in times.items()}, ratios_of(times)["inductor"]
 
 
 def first_call(kind, name, environment, freeze=False):
@@ -182,39 +210,54 @@ def first_calls(names, freeze=False):
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, **{k: os.path.join(folder, v) for k, v in CACHES.items()}}
-            (cold, _), (warm, ours), *others = [first_call(kind, name, environment, freeze) for kind in CONTENDERS[:2] for _ in range(2)]
+            (cold, _), (warm, ours), *others = [first_call(kind, name, environment, freeze) for kind in ("tilewright", "inductor") for _ in range(2)]
             rows.append((name, cold, warm, ours, *(seconds for seconds, _ in others)))
     return rows
 
+
+MEASURED = """Ratio: time of the other over that of compiled code; above 1, compiled code is faster; medians over interleaved turns. *Fastest*: the least of the
+ratios to the compilers named. Error: largest, relative to the largest element, against float64.
+"""
 
 INTRODUCTION = """# Networks of PyTorch: measured speed
 
 How fast are networks, compared with Inductor and eager PyTorch? Each section is generated on its processor by `test/benchmark/torch_networks.py --write`. Networks are those
 of `test/python/torch/networks.py`, which are of a test's size, so that the cost of a call weighs much in them, and of `full_networks.py` at full size, without gradient: {large}.
 
-Ratio: time of the other over that of compiled code; above 1, compiled code is faster; medians over interleaved turns. Error: largest, relative to the largest element,
-against float64.
-"""
+""" + MEASURED
+
+BLOCKS_INTRODUCTION = """# Blocks of networks on CPUs: measured speed
+
+How fast are blocks of networks and rows of normalisations, compared with PyTorch's compiler (also with `mode="max-autotune"`) and XLA? Each section is generated on its
+processor by `test/benchmark/torch_networks.py --blocks --write`; the modules are those of `test/python/torch/network_blocks.py`. XLA compiles what PyTorch exports and
+torchax takes to JAX, with weights as constants.
+
+""" + MEASURED
+
+def jax_version():
+    import jax
+    return f", XLA of JAX {jax.__version__}"
 
 
 def section(rows, calls, firsts, options):
     import torch
     compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+    kinds = ["tilewright", *options.peers, "eager"]
     lines = [
-        f"PyTorch {torch.__version__}, Inductor with g++ {compiler}, {options.samples} turns, "
+        f"PyTorch {torch.__version__}, Inductor with g++ {compiler}{jax_version() if 'xla' in options.peers else ''}, {options.samples} turns, "
         f"{'int8 by X86InductorQuantizer, compared with the reference graph in eager' if options.int8 else 'f32'}"
         f"{', weights frozen on both sides' if options.freeze else ''}; load of the machine at the end {os.getloadavg()[1]:.1f}.", "",
-        "| network | batch | threads | Tilewright, ms | Inductor, ms | eager, ms | ratio to Inductor | to eager | error | eager's error |",
-        "|---|---|---|---|---|---|---|---|---|---|"]
-    for r in rows:
-        lines.append(f"| {r['name']} | {r['batch']} | {r['threads']} | " + " | ".join(f"{r['ms'][k]:.3f}" for k in CONTENDERS) +
-                     f" | {r['ratios'][0]:.2f} | {r['ratios'][1]:.2f} | {r['errors']['tilewright']:.1e} | {r['errors']['eager']:.1e} |")
-    ratios = [r["ratios"][0] for r in rows]
-    lines += ["", f"Geometric mean of the ratios to Inductor: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}; the least: {min(ratios):.2f}."]
+        f"| network | batch | threads | {', '.join(kinds)}, ms".replace(", ", ", ms | ", len(kinds) - 1) +
+        " | ratio to the fastest | to eager | error | eager's error |", "|---" * (len(kinds) + 7) + "|"]
+    fastest = [min(r["ratios"][k] for k in options.peers) for r in rows]
+    for r, ratio in zip(rows, fastest):
+        lines.append(f"| {r['name']} | {r['batch']} | {r['threads']} | " + " | ".join(f"{r['ms'][k]:.3f}" for k in kinds) +
+                     f" | {ratio:.2f} | {r['ratios']['eager']:.2f} | {r['errors']['tilewright']:.1e} | {r['errors']['eager']:.1e} |")
+    lines += ["", f"Geometric mean of the ratios to the fastest: {statistics.geometric_mean(fastest):.2f}; the least: {min(fastest):.2f}."]
     if calls:
         microseconds, ratio = calls
         lines += ["", "### Cost of a call", "", "A function of three 16 x 16 tensors and one result, one thread, in microseconds: " +
-                  ", ".join(f"{k} {microseconds[k]:.1f}" for k in CONTENDERS) + f". Ratio to Inductor: {ratio:.2f}."]
+                  ", ".join(f"{k} {each:.1f}" for k, each in microseconds.items()) + f". Ratio to Inductor: {ratio:.2f}."]
     if firsts:
         lines += ["", "### First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process. Most of a "
                   "second process is PyTorch's: Dynamo's and AOTAutograd's tracing. *Own*: processor seconds of the import of `tilewright.torch`, its "
@@ -228,6 +271,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", default="", help="names of networks, by commas")
     parser.add_argument("--large", action="store_true", help="those at full size too")
+    parser.add_argument("--blocks", action="store_true", help="blocks and rows in place of networks")
+    parser.add_argument("--peers", default="inductor", help=f"other compilers, by commas: {', '.join(PEERS)}")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, os.cpu_count()}))
     parser.add_argument("--samples", type=int, default=15)
@@ -237,28 +282,40 @@ def main():
     parser.add_argument("--write", action="store_true", help=f"writes {PAGE.relative_to(SOURCE)}")
     options = parser.parse_args()
     from full_networks import LARGE
+    from network_blocks import BLOCKS, ROWS
     from networks import NETWORKS
     if options.int8 and options.write:
         parser.error("--int8 prints its table alone; the page is of f32")
-    known = {**NETWORKS, **LARGE}
-    names = options.only.split(",") if options.only else [*NETWORKS, *(LARGE if options.large else ())]
+    options.peers = options.peers.split(",")
+    for peer in options.peers:
+        if peer not in PEERS:
+            parser.error(f"there is no peer {peer!r}; there are {', '.join(PEERS)}")
+    if "xla" in options.peers and importlib.util.find_spec("torchax") is None:
+        parser.error("XLA needs an interpreter with JAX and torchax: test/benchmark/get-peers.sh makes build/venv-bench")
+    if options.threads == [1]:  # before any library begins its threads; XLA has some of its own
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    everything = [*BLOCKS, *ROWS] if options.blocks else [*NETWORKS, *(LARGE if options.large else ())]
+    names = options.only.split(",") if options.only else everything
     firsts = options.first.split(",") if options.first else []
     for name in (*names, *firsts):
-        if name not in known:
-            parser.error(f"there is no network {name!r}; there are {', '.join(known)}")
+        if name not in known():
+            parser.error(f"there is no network {name!r}; there are {', '.join(known())}")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({k: os.path.join(folder, v) for k, v in CACHES.items()})
-        calls = overhead(options.samples)
-        print("call:", {k: round(v, 1) for k, v in calls[0].items()}, f"ratio {calls[1]:.2f}", flush=True)
+        calls = None if options.blocks else overhead(options.samples)
+        if calls:
+            print("call:", {k: round(v, 1) for k, v in calls[0].items()}, f"ratio {calls[1]:.2f}", flush=True)
         for name in names:
             for batch in options.batch:
                 for threads in options.threads:
-                    rows.append(measure(name, batch, threads, options.samples, options.freeze, options.int8))
+                    rows.append(measure(name, batch, threads, options.samples, options.freeze, options.peers, options.int8))
                     print(rows[-1], flush=True)
     text = section(rows, calls, first_calls(firsts, options.freeze), options)
     print(text)
-    if options.write:
+    if options.write and options.blocks:
+        sections.write(BLOCKS_PAGE, BLOCKS_INTRODUCTION, text)
+    elif options.write:
         sections.write(PAGE, INTRODUCTION.format(large=", ".join(LARGE)), text)
 
 

@@ -18,89 +18,9 @@ import time
 import traceback
 
 import torch
-import torch.nn.functional as F
-from torch import nn
 
-
-class Attention(nn.Module):
-    def __init__(self, width, heads, causal=False):
-        super().__init__()
-        self.heads, self.causal = heads, causal
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-    def forward(self, x):
-        n, t, c = x.shape
-        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return self.out(y.transpose(1, 2).reshape(n, t, c))
-
-
-class Layer(nn.Module):
-    """A layer of BERT (`before`: False), GPT-2 or ViT (True)."""
-
-    def __init__(self, width, heads, causal=False, before=True):
-        super().__init__()
-        self.attention, self.before = Attention(width, heads, causal), before
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x):
-        if self.before:
-            x = x + self.attention(self.first(x))
-            return x + self.mlp(self.second(x))
-        x = self.first(x + self.attention(x))
-        return self.second(x + self.mlp(x))
-
-
-class Llama(nn.Module):
-    """RMS norm, rotary embedding, grouped queries, SwiGLU: a layer of a model of 8 billion parameters."""
-
-    def __init__(self, width=4096, heads=32, groups=8, inner=14336):
-        super().__init__()
-        self.heads, self.groups, self.size = heads, groups, width // heads
-        self.first, self.second = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
-        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
-        self.k, self.v = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
-        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
-        self.down = nn.Linear(inner, width, bias=False)
-
-    def forward(self, x, cos, sin):
-        n, t, c = x.shape
-        y = self.first(x)
-        q, k, v = (f(y).view(n, t, -1, self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
-
-        def rotated(x):
-            first, second = x.chunk(2, -1)
-            return x * cos + torch.cat([-second, first], -1) * sin
-        y = F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True, enable_gqa=self.groups != self.heads)
-        x = x + self.out(y.transpose(1, 2).reshape(n, t, c))
-        y = self.second(x)
-        return x + self.down(F.silu(self.gate(y)) * self.up(y))
-
-
-class Bottleneck(nn.Module):
-    """Of ResNet-50, norms folded; channels last."""
-
-    def __init__(self, width=256, inner=64):
-        super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(width, inner, 1), nn.ReLU(), nn.Conv2d(inner, inner, 3, padding=1), nn.ReLU(),
-                                  nn.Conv2d(inner, width, 1))
-
-    def forward(self, x):
-        return F.relu(x + self.body(x))
-
-
-class Mixer(nn.Module):
-    def __init__(self, tokens=196, width=768):
-        super().__init__()
-        def mlp(size, inner): return nn.Sequential(nn.Linear(size, inner), nn.GELU(), nn.Linear(inner, size))
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.along, self.across = mlp(tokens, 384), mlp(width, 3072)
-
-    def forward(self, x):
-        x = x + self.along(self.first(x).transpose(1, 2)).transpose(1, 2)
-        return x + self.across(self.second(x))
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python/torch"))
+from network_blocks import Bottleneck, Layer, Llama, Mixer  # noqa: E402: beside the networks of the tests
 
 def blocks(small):
     """name: (module, inputs as functions of a device). f16, but LLaMA's, which is bf16."""

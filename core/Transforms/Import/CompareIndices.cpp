@@ -425,6 +425,8 @@ void RowWrite::rewrite(RewriterBase &b) {
 
 namespace {
 struct CompareIndices : tilewright::impl::CompareIndicesBase<CompareIndices> {
+  using CompareIndicesBase::CompareIndicesBase;
+
   void runOnOperation() override {
     if (getOperation()->getParentOp()->hasAttr(
             tilewright::checkIndicesAttr)) // a choice says of no index that it was outside
@@ -442,7 +444,7 @@ struct CompareIndices : tilewright::impl::CompareIndicesBase<CompareIndices> {
       if (std::optional<RowChoice> choice = RowChoice::find(op))
         choice->rewrite(rewriter);
     for (scf::ForOp loop : loops)
-      if (std::optional<RowWrite> rows = RowWrite::find(loop))
+      if (std::optional<RowWrite> rows = writes ? RowWrite::find(loop) : std::nullopt)
         rows->rewrite(rewriter);
   }
 };

@@ -183,14 +183,20 @@ void copyForUsers(ArrayRef<linalg::GenericOp> producers,
   }
 }
 
+/// Whether the user takes one element of each row of what is cheap to compute: then the others need not be stored for
+/// it.
+bool choosesOf(linalg::GenericOp user, linalg::GenericOp producer) {
+  return sumsChoices(user) && !isSumOfProducts(user) && isCheaplyRepeated(producer);
+}
+
 /// Gives each user that rather computes what a producer gives a producer of its own.
-void duplicateForSums(func::FuncOp function) {
+void duplicateForSums(func::FuncOp function, bool lanes) {
   SmallVector<linalg::GenericOp> producers;
   function.walk([&](linalg::GenericOp op) {
     if (!readsTensors(op))
       producers.push_back(op);
   });
-  copyForUsers(producers, isRepeatedBy);
+  copyForUsers(producers, lanes ? isRepeatedBy : choosesOf);
 }
 
 /// Whether the operation narrows what is computed for it alone: then that is better computed in its narrow form.
@@ -396,10 +402,9 @@ struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> 
     duplicateDataMovement(getOperation(), lanes);
     if (failed(fuse()))
       return signalPassFailure();
-    if (!lanes)
-      return;
-    readThroughUnitViews(getOperation());
-    duplicateForSums(getOperation()); // what stands behind the products of sums is known now
+    if (lanes)
+      readThroughUnitViews(getOperation());
+    duplicateForSums(getOperation(), lanes); // what stands behind the products of sums is known now
     if (failed(fuse()))
       signalPassFailure();
   }

@@ -150,7 +150,9 @@ def CompareIndices : Pass<"compare-indices", "::mlir::func::FuncOp"> {
     reduction passes over the same columns anyway, of the array or of what it is computed from; so it can be computed with that
     reduction. A loop that writes one element of each row into an array that is computed as a whole is a choice of each of its
     elements. Sizes are constant. What an index out of range reads or writes has no meaning before, and is nothing afterwards.
-    For chips of lanes; there `map-rows-to-lanes` reads at the index again what is computed with nothing else.
+    So what the row is computed from is not stored for one element; `read-at-indices` reads at the index again what is computed with
+    nothing else. A loop that writes stays one unless `writes` says otherwise: a pass over the array costs more than its rows' elements,
+    where the array is not computed anew by that launch.
 
     ```mlir
     %y = linalg.generic ins(%t) { %e = tensor.extract %x[%i, %t_i]; linalg.yield %e } -> tensor<8xf32>
@@ -158,6 +160,7 @@ def CompareIndices : Pass<"compare-indices", "::mlir::func::FuncOp"> {
     %y = linalg.generic {sum over j} ins(%x, %t) { select(%j == %t_i, %x_ij, 0) + %sum } -> tensor<8xf32>
     ```
   }];
+  let options = [Option<"writes", "writes", "bool", /*default=*/"true", "loops that write one element of each row become choices too">];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }

@@ -344,15 +344,16 @@ void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step
 }
 
 void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) {
-  for (const auto &[load, outer] : prefetched) {
-    Access next = load;
+  // Hints of memref.prefetch: 3 keeps a line in all caches, 2 in all but the nearest.
+  for (const Prefetch &each : prefetched) {
+    Access next = each.access;
     for (Value &symbol : next.symbols)
-      if (symbol == outer)
-        symbol = arith::AddIOp::create(b, loc, outer, arith::ConstantIndexOp::create(b, loc, 1).getResult());
+      if (symbol == each.outer)
+        symbol = arith::AddIOp::create(b, loc, each.outer, arith::ConstantIndexOp::create(b, loc, 1).getResult());
     SmallVector<Value> ivs = step.ivs;
     ivs[laneLoop] = base;
-    memref::PrefetchOp::create(b, loc, next.memref, indices(b, next, ivs), /*isWrite=*/false, /*localityHint=*/3,
-                               /*isDataCache=*/true);
+    memref::PrefetchOp::create(b, loc, next.memref, indices(b, next, ivs), each.written,
+                               /*localityHint=*/each.near ? 3 : 2, /*isDataCache=*/true);
   }
 }
 

@@ -82,8 +82,16 @@ public:
   llvm::SmallVector<mlir::affine::AffineForOp> rewrite();
   bool hasSums() const { return !accumulations.empty(); }
 
-  /// Prefetches the element that `load` reads in the next iteration of the loop of `outer`, a line a vector.
-  void prefetchNext(const Access &load, mlir::Value outer) { prefetched.push_back({load, outer}); }
+  /// A line that the next iteration of the loop of `outer` reads or writes, brought into the nearest cache or the
+  /// second.
+  struct Prefetch {
+    Access access;
+    mlir::Value outer;
+    bool near = true;
+    bool written = false;
+  };
+  /// Prefetches it, a line a vector.
+  void prefetchNext(const Prefetch &next) { prefetched.push_back(next); }
   /// Cuts the lanes' iterations into `count` ranges that may run at once; only for nests of one loop without sums.
   void splitOverCores(int64_t count) { ranges = count; }
 
@@ -175,7 +183,7 @@ private:
   bool interleaved = false;               // steps go on together, operation by operation
   int64_t laneBlock = 0;                  // iterations of the lanes that other loops run over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
-  llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
+  llvm::SmallVector<Prefetch, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores
   mlir::Value rangeBegin, rangeEnd; // of the range being written
   mlir::Value lanesOn;              // of the masked vector being written

@@ -164,6 +164,9 @@ void jamSums(AffineForOp rows, const MemoryModel &model) {
     (void)loopUnrollJamByFactor(rows, model.rowsAtOnce());
 }
 
+/// Bytes of a buffer of constant shape.
+int64_t staticBytes(MemRefType type) { return type.getNumElements() * elementBytes(type.getElementType()); }
+
 /// Bytes of the buffers that a loop touches, nullopt if one has a dynamic shape; and the vector operations of one pass.
 std::optional<double> bytesTouched(AffineForOp loop) {
   llvm::SmallDenseSet<Value> seen;
@@ -182,7 +185,7 @@ std::optional<double> bytesTouched(AffineForOp loop) {
     auto type = cast<MemRefType>(memref.getType());
     isKnown &= type.hasStaticShape();
     if (type.hasStaticShape() && type.getElementType().isIntOrIndexOrFloat())
-      bytes += static_cast<double>(type.getNumElements() * elementBytes(type.getElementType()));
+      bytes += static_cast<double>(staticBytes(type));
   });
   return isKnown ? std::optional(bytes) : std::nullopt;
 }
@@ -211,17 +214,19 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       MemRefType type = buffer.getType();
       fits &= type.hasStaticShape();
       if (type.hasStaticShape())
-        stack += type.getNumElements() * elementBytes(type.getElementType());
+        stack += staticBytes(type);
     });
     auto bytes = bytesTouched(loop);
     // Unknown sizes are taken for large ones: a small one pays the launch.
     return fits && stack <= model.stackBytes() && (!bytes || model.parallel(model.seconds(*bytes, 0), threads));
   }
 
-  /// Rows that several passes read: the pass that computes most fetches the next row meanwhile.
+  /// Rows that several passes go over: the pass that computes most fetches what the next row's passes touch meanwhile.
   struct RowPrefetch {
     AffineForOp nest;
-    SmallVector<Access, 0> loads;
+    SmallVector<Access, 0> loads;  // rows that the first pass reads
+    SmallVector<Access, 0> stores; // rows of memory that any pass writes
+    bool near = true;              // the rows fit the nearest cache beside those that are worked on
   };
   std::optional<RowPrefetch> planPrefetch(AffineForOp rows, const MemoryModel &model) {
     SmallVector<Nest, 0> passes;
@@ -235,14 +240,21 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       return std::nullopt;
     Nest &heaviest = *std::max_element(passes.begin(), passes.end(),
                                        [](const Nest &a, const Nest &b) { return weight(a) < weight(b); });
-    RowPrefetch plan{heaviest.root(), {}};
+    std::optional<int64_t> trips = passes.front().tripCounts[0];
+    auto rowBytes = [&](const Access &access) {
+      return *trips * elementBytes(cast<MemRefType>(access.memref.getType()).getElementType());
+    };
+    // Whether an access goes along a row that the loop over rows moves on from, of an array that others see.
+    auto isRow = [&](const Access &access) {
+      Operation *definition = access.memref.getDefiningOp();
+      auto type = cast<MemRefType>(access.memref.getType());
+      return access.stride(0) == 1 && !type.getMemorySpace() && // what is near is not fetched
+             llvm::is_contained(access.symbols, rows.getInductionVar()) &&
+             !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat() && trips &&
+             trips == heaviest.tripCounts[0] && rowBytes(access) <= model.rowBytes();
+    };
+    RowPrefetch plan{heaviest.root(), {}, {}, true};
     for (const Access &load : passes.front().loads) {
-      Operation *definition = load.memref.getDefiningOp();
-      auto type = cast<MemRefType>(load.memref.getType());
-      auto trips = passes.front().tripCounts[0];
-      bool isRow = load.stride(0) == 1 && !type.getMemorySpace() && // what is near is not fetched
-                   llvm::is_contained(load.symbols, rows.getInductionVar()) &&
-                   !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat();
       // Neighbours in one row (the taps of a stencil) are in the same lines.
       auto isNeighbour = [&](const Access &other) {
         return other.memref == load.memref && other.symbols == load.symbols &&
@@ -251,11 +263,34 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
                  return isa<AffineConstantExpr>(simplifyAffineExpr(x - y, 1, load.map.getNumSymbols()));
                });
       };
-      if (isRow && trips && trips == heaviest.tripCounts[0] &&
-          *trips * elementBytes(type.getElementType()) <= model.rowBytes() && llvm::none_of(plan.loads, isNeighbour))
+      if (isRow(load) && llvm::none_of(plan.loads, isNeighbour))
         plan.loads.push_back(load);
     }
-    return plan.loads.empty() ? std::nullopt : std::optional(plan);
+    if (plan.loads.empty())
+      return std::nullopt;
+    llvm::SmallDenseSet<Value> seen;
+    double near = 0; // bytes of this row's passes, and of the next row
+    for (const Nest &pass : passes)
+      for (const auto *accesses : {&pass.loads, &pass.stores})
+        for (const Access &access : *accesses)
+          if (access.stride(0) != 0 && cast<MemRefType>(access.memref.getType()).getElementType().isIntOrFloat() &&
+              seen.insert(access.memref).second)
+            near += double(rowBytes(access));
+    for (const Access &load : plan.loads)
+      near += double(rowBytes(load));
+    plan.near = model.staysNear(int64_t(near));
+    // A line that is not in the caches is read before it is written, and the stores wait for it. A prefetch saves that
+    // wait; where the caches hold the arrays it would only take issue slots.
+    std::optional<double> bytes = bytesTouched(rows);
+    if (bytes && model.isFromMemory(int64_t(*bytes)))
+      for (const Nest &pass : passes)
+        for (const Access &store : pass.stores)
+          if (isRow(store) && pass.tripCounts[0] == trips &&
+              !model.streams(staticBytes(cast<MemRefType>(store.memref.getType()))) &&
+              llvm::none_of(plan.loads, [&](const Access &load) { return load.memref == store.memref; }) &&
+              llvm::none_of(plan.stores, [&](const Access &other) { return other.memref == store.memref; }))
+            plan.stores.push_back(store);
+    return plan;
   }
 
   /// The modelled time of `loop`, unless it is over tiles of a contraction, whose plan has it.
@@ -306,9 +341,12 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       bool overLanes = isParallel && nest->depth() == 1 && !vectorizer.hasSums();
       if (overLanes)
         vectorizer.splitOverCores(threads);
-      if (prefetch && prefetch->nest == loop)
+      if (prefetch && prefetch->nest == loop) {
         for (const Access &load : prefetch->loads)
-          vectorizer.prefetchNext(load, rows.getInductionVar());
+          vectorizer.prefetchNext({load, rows.getInductionVar(), prefetch->near, /*written=*/false});
+        for (const Access &store : prefetch->stores)
+          vectorizer.prefetchNext({store, rows.getInductionVar(), prefetch->near, /*written=*/true});
+      }
       if (DecisionLog *log = DecisionLog::of(&getContext()))
         log->add(
             "vectorize-nest", loop,
@@ -348,7 +386,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       buffer->moveBefore(outermost);
       if (!type.hasStaticShape())
         continue;
-      int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+      int64_t bytes = staticBytes(type);
       if (stack + bytes > model.stackBytes())
         continue;
       stack += bytes;

@@ -1,9 +1,13 @@
 // RUN: tw-opt %s --compare-indices --split-input-file | FileCheck %s
+// RUN: tw-opt %s --compare-indices="writes=false" --split-input-file | FileCheck %s --check-prefix=READS
 
 #row = affine_map<(i) -> (i)>
 #both = affine_map<(i, j) -> (i, j)>
 
 // A maximum passes over the columns of the array.
+
+// READS-LABEL: func.func @row_element
+// READS:         linalg.generic {{{.*}}iterator_types = ["parallel", "reduction"]} ins(%arg0, %{{.*}} : tensor<8x512xf32>, tensor<8xi64>)
 
 // CHECK-LABEL: func.func @row_element
 // CHECK:         %[[T:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<8xi64>) outs(%{{.*}} : tensor<8xi64>)
@@ -67,6 +71,9 @@ func.func @table(%x: tensor<512x16xf32>, %t: tensor<8xi64>) -> tensor<8x16xf32> 
 #both = affine_map<(i, j) -> (i, j)>
 
 // One write into each row of an array that is computed as a whole.
+
+// READS-LABEL: func.func @one_hot
+// READS:         scf.for
 
 // CHECK-LABEL: func.func @one_hot
 // CHECK-NOT:     scf.for

@@ -360,3 +360,46 @@ func.func @one_element(%x: tensor<1xf32>, %y: tensor<f32>) -> tensor<f32> {
   } -> tensor<f32>
   return %sum : tensor<f32>
 }
+
+// -----
+
+#all = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<(i, j) -> (i)>
+
+// The logarithm of soft-max at an index: differences are computed in the sum of exponentials and in the choice, and no nest stores them.
+// CHECK-LABEL: func.func @chosen
+// CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]}
+// CHECK:           math.exp
+// CHECK:         linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%arg0
+// CHECK:           arith.subf
+// CHECK:           arith.select
+// CHECK-NOT:     "parallel", "parallel"
+// CHECK:         return
+func.func @chosen(%x: tensor<8x512xf32>, %m: tensor<8xf32>, %t: tensor<8xi64>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x512xf32>
+  %r = tensor.empty() : tensor<8xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%r : tensor<8xf32>) -> tensor<8xf32>
+  %d = linalg.generic {indexing_maps = [#all, #rows, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %m : tensor<8x512xf32>, tensor<8xf32>) outs(%e : tensor<8x512xf32>) {
+  ^bb0(%0: f32, %1: f32, %2: f32):
+    %3 = arith.subf %0, %1 : f32
+    linalg.yield %3 : f32
+  } -> tensor<8x512xf32>
+  %s = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]}
+      ins(%d : tensor<8x512xf32>) outs(%zeros : tensor<8xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %2 = math.exp %0 : f32
+    %3 = arith.addf %1, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%t : tensor<8xi64>) outs(%r : tensor<8xf32>) {
+  ^bb0(%0: i64, %1: f32):
+    %i = linalg.index 0 : index
+    %3 = arith.index_cast %0 : i64 to index
+    %4 = tensor.extract %d[%i, %3] : tensor<8x512xf32>
+    linalg.yield %4 : f32
+  } -> tensor<8xf32>
+  return %s, %y : tensor<8xf32>, tensor<8xf32>
+}

@@ -193,6 +193,76 @@ module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64}
 
 // -----
 
+// Rows of 8 KiB of four arrays do not fit the first cache beside the next ones, which come into the second.
+// CHECK-LABEL: func.func private @long_rows
+// CHECK:           memref.prefetch %arg0{{.*}}, read, locality<2>, data
+// CHECK:           memref.prefetch %arg1{{.*}}, read, locality<2>, data
+// CHECK-NOT:       memref.prefetch {{.*}}, write
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
+  func.func private @long_rows(%x0: memref<512x2048xf32>, %x1: memref<512x2048xf32>, %y: memref<512x2048xf32>, %z: memref<512x2048xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 512 {
+      %s = memref.alloc() : memref<f32>
+      affine.store %zero, %s[] : memref<f32>
+      affine.for %j = 0 to 2048 {
+        %l0 = affine.load %x0[%i, %j] : memref<512x2048xf32>
+        %l1 = affine.load %x1[%i, %j] : memref<512x2048xf32>
+        %t1 = arith.addf %l0, %l1 : f32
+        affine.store %t1, %y[%i, %j] : memref<512x2048xf32>
+        %m = arith.mulf %t1, %t1 : f32
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.addf %b, %m : f32
+        affine.store %c, %s[] : memref<f32>
+      }
+      affine.for %j = 0 to 2048 {
+        %a = affine.load %y[%i, %j] : memref<512x2048xf32>
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.mulf %a, %b : f32
+        affine.store %c, %z[%i, %j] : memref<512x2048xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// No cache holds the arrays: lines of the next row that will be written are fetched, too.
+// CHECK-LABEL: func.func private @rows_of_memory
+// CHECK:           memref.prefetch %arg2{{.*}}, read, locality<2>, data
+// CHECK:           memref.prefetch %arg3{{.*}}, write, locality<2>, data
+// CHECK:           memref.prefetch %arg4{{.*}}, write, locality<2>, data
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
+  func.func private @rows_of_memory(%x0: memref<940x2048xf32>, %x1: memref<940x2048xf32>, %x2: memref<940x2048xf32>, %y: memref<940x2048xf32>, %z: memref<940x2048xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 940 {
+      %s = memref.alloc() : memref<f32>
+      affine.store %zero, %s[] : memref<f32>
+      affine.for %j = 0 to 2048 {
+        %l0 = affine.load %x0[%i, %j] : memref<940x2048xf32>
+        %l1 = affine.load %x1[%i, %j] : memref<940x2048xf32>
+        %l2 = affine.load %x2[%i, %j] : memref<940x2048xf32>
+        %t1 = arith.addf %l0, %l1 : f32
+        %t2 = arith.addf %t1, %l2 : f32
+        affine.store %t2, %y[%i, %j] : memref<940x2048xf32>
+        %m = arith.mulf %t2, %t2 : f32
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.addf %b, %m : f32
+        affine.store %c, %s[] : memref<f32>
+      }
+      affine.for %j = 0 to 2048 {
+        %a = affine.load %y[%i, %j] : memref<940x2048xf32>
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.mulf %a, %b : f32
+        affine.store %c, %z[%i, %j] : memref<940x2048xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // A long chain without rows is cut into ranges of whole vectors.
 // CHECK-LABEL: func.func private @ranges
 // CHECK:         affine.parallel (%[[T:.*]]) = (0) to (2)
