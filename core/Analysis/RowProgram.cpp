@@ -42,13 +42,27 @@ static bool samePlace(const Access &a, const Access &b) {
          llvm::equal(a.symbols, b.symbols);
 }
 
-llvm::MapVector<RowSource, SmallVector<unsigned>> RowProgram::uses() const {
+llvm::MapVector<RowSource, SmallVector<unsigned>>
+RowProgram::uses(llvm::SmallVectorImpl<const RowStep *> *again) const {
   llvm::MapVector<RowSource, SmallVector<unsigned>> uses;
+  llvm::DenseSet<std::pair<const RowStep *, unsigned>> computed;
+  auto usesRows = [&](auto &self, const RowStep &step, unsigned phase) -> void {
+    for (const Access &load : step.nest().loads) {
+      if (!step.isAlongRow(load))
+        continue;
+      RowSource source = step.sources.lookup(load.op);
+      if (again && source.first && source.first->phase < phase && source.first->canComputeAgain) {
+        if (computed.insert({source.first, phase}).second) {
+          again->push_back(source.first);
+          self(self, *source.first, phase);
+        }
+      } else if (auto &phases = uses[source]; phases.empty() || phases.back() != phase) {
+        phases.push_back(phase);
+      }
+    }
+  };
   for (const auto &step : steps) {
-    for (const Access &load : step->nest().loads)
-      if (step->isAlongRow(load))
-        if (auto &phases = uses[step->sources.lookup(load.op)]; phases.empty() || phases.back() != step->phase)
-          phases.push_back(step->phase);
+    usesRows(usesRows, *step, step->phase);
     if (step->kind == RowStep::Kind::Elementwise)
       for (const Access &store : step->nest().stores)
         uses[{step.get(), &store}].push_back(step->phase);
@@ -231,6 +245,18 @@ bool Growing::append(std::unique_ptr<RowStep> step) {
   return true;
 }
 
+/// Notes which steps later phases can compute, too. Steps come behind those that they read.
+static void findComputableAgain(RowProgram &program) {
+  for (const auto &step : program.steps)
+    step->canComputeAgain =
+        step->kind == RowStep::Kind::Elementwise && llvm::all_of(step->nest().loads, [&](const Access &load) {
+          const RowStep *from = step->definitions.lookup(load.op);
+          if (!from)
+            return !program.lastWriters.contains(load.memref);
+          return !step->isAlongRow(load) || from->canComputeAgain;
+        });
+}
+
 /// Arrays that the steps write and others use, or the caller.
 static void findResults(RowProgram &program) {
   llvm::SmallPtrSet<Operation *, 8> nests;
@@ -309,6 +335,7 @@ std::unique_ptr<RowProgram> RowProgramReader::read(AffineForOp root, size_t most
   for (const auto &step : program->steps)
     for (const Access &store : step->nest().stores)
       program->lastWriters[store.memref] = step.get();
+  findComputableAgain(*program);
   findResults(*program);
   return program;
 }

@@ -48,6 +48,9 @@ struct RowStep {
   std::unique_ptr<RowReduction> reduction; // else null
   unsigned phase = 0;                      // of Elementwise and Reduction
   unsigned available = 0;                  // the first phase that can use what the step gives
+  /// Whether later phases can compute what the step gives, too: from arrays that the program does not write, from
+  /// values that a row has once, and from rows of which the same holds.
+  bool canComputeAgain = false;
   /// The step whose value a load reads; null: an array as it was before the program. Loads of a sum that a reduction
   /// adds to are among them.
   llvm::DenseMap<mlir::Operation *, RowStep *> definitions;
@@ -77,7 +80,10 @@ struct RowProgram {
   /// Dimensions of the rows.
   unsigned outer() const { return loops().size() - 1; }
   /// Phases in which each row of elements is used, in the order of the program. The first one of a step's is its own.
-  llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses() const;
+  /// With `again`, later phases compute what they can, so that this is used in its own phase alone;
+  /// the steps are appended there, once for each such phase.
+  llvm::MapVector<RowSource, llvm::SmallVector<unsigned>>
+  uses(llvm::SmallVectorImpl<const RowStep *> *again = nullptr) const;
 };
 
 /// Recognises the programs of one function. Time grows with the number of nests that are read.

@@ -53,6 +53,20 @@ def test_long_rows_come_in_segments(chip, op, kind, rows, length, tool, tmp_path
     assert len(found) == 1 and all(m["conflict_cycles"] == 0 for m in found[0]["memories"]), found
 
 
+@pytest.mark.parametrize("chip, rows, length", [("amd:MI300X", 8, 20000), ("amd:MI300X", 5, 20003), ("amd:RX9070", 32, 20000)])
+def test_rows_longer_than_a_scratchpad(chip, rows, length, tool, tmp_path):
+    """What later phases read of earlier ones is computed again from the input; nothing between them is in memory."""
+    text = reduction("softmax", "f32", "last", 1, rows, length)
+    log = json.loads(tool("tw-compile", write(tmp_path, text), "--target", chip, "--explain=json", "-o", tmp_path / "x.tw"))
+    choice, = (each["choice"] for each in log if each["decision"] == "row-program")
+    assert choice["computes_again"], choice
+    kernel, = run(tool, tmp_path, text, chip, "--prove")
+    counted = count_global(kernel)
+    runs = kernel["launches"]  # one for each order of lanes
+    assert counted["written_bytes"] == runs * rows * length * 4, counted
+    assert counted["read_bytes"] == runs * 3 * rows * length * 4, counted
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("op", ["softmax", "norm"])
 def test_memory_is_read_and_written_once(chip, op, tool, tmp_path):

@@ -154,10 +154,16 @@ double tilewright::clocksOfRows(const RowTask &task, const TargetDescription &ch
 }
 
 llvm::json::Object RowProgramPlan::toJSON() const {
-  return llvm::json::Object{
-      {"subgroups_per_row", subgroups}, {"rows_per_block", rows}, {"vector", vector},
-      {"elements", elements},           {"segments", segments},   {"blocks_at_a_time", blocksAtATime},
-      {"keeps_inputs", keepsInputs},    {"clocks", clocks},       {"seconds", seconds}};
+  return llvm::json::Object{{"subgroups_per_row", subgroups},
+                            {"rows_per_block", rows},
+                            {"vector", vector},
+                            {"elements", elements},
+                            {"segments", segments},
+                            {"blocks_at_a_time", blocksAtATime},
+                            {"keeps_inputs", keepsInputs},
+                            {"computes_again", computesAgain},
+                            {"clocks", clocks},
+                            {"seconds", seconds}};
 }
 
 /// Clocks of a multiprocessor for each instruction of a subgroup whose code is so long and has no loops: beyond the
@@ -202,6 +208,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     plan.subgroups = subgroups;
     plan.rows = rows;
     plan.keepsInputs = keepsInputs;
+    plan.computesAgain = task.computesAgain;
     plan.elements = elements;
     plan.vector = std::min(task.vector, elements);
     int64_t lanes = subgroups * rows * hierarchy.lanes, segment = subgroups * hierarchy.lanes * elements;
@@ -225,22 +232,25 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     double ofSegment = elements * double(task.operations) + accesses;
     double issued = plan.segments * ofSegment + task.laneOperations + task.sums * (2 * exchanges + 2 * subgroups);
     // Each segment waits for what it reads; a subgroup waits for its own instructions as long as it issues them.
-    double again = keepsInputs || !task.againBytes ? 0 : (l2 ? l2 : global)->latency;
-    double waits =
-        plan.segments * global->latency + issued +
-        barriers * (exchangeClocks(chip) * exchanges + barrierClocks(chip) + plan.segments * (shared->latency + again));
+    double latencyAgain = keepsInputs || !task.againBytes ? 0 : (l2 ? l2 : global)->latency;
+    double waits = plan.segments * global->latency + issued +
+                   barriers * (exchangeClocks(chip) * exchanges + barrierClocks(chip) +
+                               plan.segments * (shared->latency + latencyAgain));
     // What a block asks of each part that the blocks of a multiprocessor share, in clocks.
     double blocks = double(llvm::divideCeil(task.rows, rows));
     double ofBlock = double(rows) * task.length, ofChip = std::min<double>(blocks, hierarchy.blocks);
-    double cached = ofBlock * (task.sharedBytes + (keepsInputs ? 0 : task.againBytes));
+    blocks /= ofChip;
+    auto together = std::clamp<int64_t>(std::llround(std::ceil(blocks)), 1, plan.blocksAtATime);
+    // Rows that are read again are in the second cache, where it holds those of all blocks that are under way.
+    double again = keepsInputs ? 0 : ofBlock * task.againBytes;
+    bool isCached = l2 && ofChip * double(together) * ofBlock * double(inputBytes) <= double(l2->bytes);
+    double cached = ofBlock * task.sharedBytes + (isCached ? again : 0);
     double inside = ofBlock * (2 * betweenBytes + (keepsInputs ? inputBytes + task.againBytes : 0));
-    double services[] = {ofBlock * task.bytes * ofChip / global->bytesPerClock,
+    double services[] = {(ofBlock * task.bytes + (isCached ? 0 : again)) * ofChip / global->bytesPerClock,
                          cached * ofChip / (l2 ? l2->bytesPerClock : global->bytesPerClock),
                          inside / std::max<double>(1, shared->bytesPerClock),
                          double(subgroups * rows) * issued *
                              clocksOfInstruction(chip, issued - (plan.segments - 1) * ofSegment)};
-    blocks /= ofChip;
-    auto together = std::clamp<int64_t>(std::llround(std::ceil(blocks)), 1, plan.blocksAtATime);
     plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together) *
                                            (plan.segments > 1 ? segmentsTake : 1);
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);

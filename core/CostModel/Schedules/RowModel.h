@@ -51,13 +51,14 @@ struct RowPlan {
 
 /// How lanes share the rows of a fused row-wise reduction.
 struct RowProgramPlan {
-  int64_t subgroups = 1;     // of one row; a power of two
-  int64_t rows = 1;          // of one block; 1 if several subgroups share a row
-  int64_t vector = 1;        // neighbouring elements of one lane
-  int64_t elements = 1;      // of one lane in one segment of the row, a power of two
-  int64_t segments = 1;      // of a row, one after the other in each phase
-  int64_t blocksAtATime = 1; // of one multiprocessor
-  bool keepsInputs = true;   // what several phases read of global memory stays in the scratchpad, too
+  int64_t subgroups = 1;      // of one row; a power of two
+  int64_t rows = 1;           // of one block; 1 if several subgroups share a row
+  int64_t vector = 1;         // neighbouring elements of one lane
+  int64_t elements = 1;       // of one lane in one segment of the row, a power of two
+  int64_t segments = 1;       // of a row, one after the other in each phase
+  int64_t blocksAtATime = 1;  // of one multiprocessor
+  bool keepsInputs = true;    // what several phases read of global memory stays in the scratchpad, too
+  bool computesAgain = false; // what later phases can compute from global memory is not kept for them
   double clocks = 0, seconds = 0;
 
   llvm::json::Object toJSON() const;
@@ -79,6 +80,7 @@ struct RowProgramTask {
   int64_t accesses = 0;         // loads and stores for each element, of arrays and rows between phases
   int64_t keptAccesses = 0;     // more of them where inputs stay in the scratchpad
   int64_t vector = 16;          // as in RowTask
+  bool computesAgain = false;   // as in RowProgramPlan: `between` and the counts are of that form
   double apartClocks = 0;       // of a launch for each nest
 };
 

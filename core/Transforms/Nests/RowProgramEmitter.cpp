@@ -76,9 +76,7 @@ void RowProgramEmitter::runPhase() {
   } else {
     // What a row has once is computed before the loop, not in it.
     for (RowStep *step : steps)
-      for (const Access &load : step->nest().loads)
-        if (!step->isSum(load) && !step->isAlongRow(load))
-          (void)scalar(*step, load);
+      computeScalars(*step);
     if (sums.empty())
       return space.loop(constant(0), constant(plan.segments), [&](AffineExpr number) { (void)segment(number); });
     for (const RowSum *sum : sums)
@@ -96,6 +94,18 @@ void RowProgramEmitter::runPhase() {
     Value total = fragments.reduced(builder(), loc, *sum, value);
     storeTile(space, total, parts[sum], {own, subgroup},
               AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext()));
+  }
+}
+
+void RowProgramEmitter::computeScalars(RowStep &step) {
+  for (const Access &load : step.nest().loads) {
+    if (step.isSum(load))
+      continue;
+    RowSource source = step.sources.lookup(load.op);
+    if (!step.isAlongRow(load))
+      (void)scalar(step, load);
+    else if (source.first && source.first->phase < now && !kept.contains(source))
+      computeScalars(*source.first);
   }
 }
 
@@ -188,6 +198,12 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
   Value buffer = kept.lookup(source);
   if (buffer && uses[source].front() != now)
     return rows[source] = loadKept(buffer);
+  if (source.first) { // of a phase before, and not kept
+    RowStep &step = *source.first;
+    for (auto [store, value] : llvm::zip_equal(step.nest().stores, values(step)))
+      rows[{&step, &store}] = value;
+    return rows.lookup(source);
+  }
   Value fragment = loadTile(space, load, rowOf(elementOf(load.memref)), axes());
   keep(source, fragment);
   return fragment;
@@ -278,16 +294,18 @@ SmallVector<Value> RowProgramEmitter::reduce(RowStep &step) {
                 });
 }
 
-void RowProgramEmitter::compute(RowStep &step) {
+SmallVector<Value> RowProgramEmitter::values(RowStep &step) {
   SmallVector<Type> types;
   for (const Access &store : step.nest().stores)
     types.push_back(rowOf(elementOf(store.memref)));
-  SmallVector<Value> values =
-      mapped(step, types, {}, [&](OpBuilder &, IRMapping &mapping, ValueRange, SmallVectorImpl<Value> &yielded) {
-        for (const Access &store : step.nest().stores)
-          yielded.push_back(mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore()));
-      });
-  for (auto [store, value] : llvm::zip(step.nest().stores, values)) {
+  return mapped(step, types, {}, [&](OpBuilder &, IRMapping &mapping, ValueRange, SmallVectorImpl<Value> &yielded) {
+    for (const Access &store : step.nest().stores)
+      yielded.push_back(mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore()));
+  });
+}
+
+void RowProgramEmitter::compute(RowStep &step) {
+  for (auto [store, value] : llvm::zip(step.nest().stores, values(step))) {
     keep({&step, &store}, value);
     if (!program.results.contains(store.memref) || program.lastWriters.lookup(store.memref) != &step)
       continue;

@@ -36,7 +36,10 @@ public:
   RowProgramEmitter(mlir::OpBuilder &builder, const RowProgram &program, const RowProgramPlan &plan,
                     const LaneHierarchy &hierarchy)
       : program(program), plan(plan), hierarchy(hierarchy), loc(program.steps.front()->nest().root().getLoc()),
-        space(builder, loc), fragments{hierarchy.lanes}, width(hierarchy.lanes * plan.elements), uses(program.uses()) {}
+        space(builder, loc), fragments{hierarchy.lanes}, width(hierarchy.lanes * plan.elements) {
+    llvm::SmallVector<const RowStep *> again;
+    uses = program.uses(plan.computesAgain ? &again : nullptr);
+  }
   void emit();
 
 private:
@@ -55,8 +58,12 @@ private:
   llvm::SmallVector<mlir::Value> reduce(RowStep &step);
   /// Elements of a row in all segments, those beyond its end, too.
   int64_t padded() const { return width * plan.subgroups * plan.segments; }
-  /// The subgroup's elements of what the step stores.
+  /// The subgroup's elements of what the step stores, in the order of its stores.
+  llvm::SmallVector<mlir::Value> values(RowStep &step);
+  /// Computes the step, keeps what later phases read and stores what others do.
   void compute(RowStep &step);
+  /// Computes what the step and those that are computed again for it read of values that a row has once.
+  void computeScalars(RowStep &step);
   /// One lane writes the values of which a row has one and which others use.
   void storeScalars();
 
