@@ -470,8 +470,10 @@ std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles,
     std::optional<Box> part = box(i, band.empty() ? -1 : band.front(), schedule);
     if (!part)
       return std::nullopt;
-    // The next tile's copy must not read what this tile writes.
-    int64_t kept = at >= 0 && !(array.isRead && array.isWritten) ? stages : 1;
+    // Copies of a loop run ahead together, and the next tile's must not fill the buffer that this one's leaves from.
+    if (stages > 1 && array.isRead && array.isWritten)
+      return std::nullopt;
+    int64_t kept = at >= 0 ? stages : 1;
     bytes += kept * bytesOf(i, *part);
     schedule.places.push_back({int64_t(i), at, kept});
   }
