@@ -12,10 +12,12 @@
 
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/BankTraffic.h"
+#include "core/CostModel/Machine/UnitMatch.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -75,17 +77,12 @@ int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
 
 /// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
 /// says which.
-static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores, std::string &lacks) {
+static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
+                     const NumericFreedom &freedom, std::string &lacks) {
   auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
     return memory && operand.residence == residence && operand.memory == memory->name;
   };
-  MLIRContext *context = c.accumulator.getContext();
-  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
-    if (given.element != elementType(operand.element, context))
-      return false;
-    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
-  };
-  if (!takes(unit.a, c.a) || !takes(unit.b, c.b) || elementType(unit.c.element, context) != c.accumulator)
+  if (!takesElements(unit, c, freedom))
     return false;
   auto refuse = [&](const std::string &why) {
     lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
@@ -471,10 +468,11 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
   });
   std::optional<ScratchpadContractionPlan> best, smallest;
+  const NumericFreedom freedom{NumericFreedom::of(Settings::of(c.c.op)).fast, options.mayReassociate};
   bool multiplies = false;
   std::string lacks;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, cores, lacks) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
+    if (!computes(unit, c, cores, freedom, lacks))
       continue;
     multiplies = true;
     for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))
