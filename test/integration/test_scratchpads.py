@@ -1,9 +1,10 @@
 """The template of a scratchpad chip at the size that its promise is about: how busy its unit is, and that the plan said so."""
 
 import json
+import subprocess
 
 import pytest
-from conftest import BUILD
+from conftest import BUILD, SOURCE
 from scratchpads import PLUGIN, gemm
 
 SIZE = 1024
@@ -86,6 +87,29 @@ def test_forced_tiles_that_are_no_powers_of_two(tool, tmp_path):
     assert next(one for one in decisions if one["decision"] == "contraction")["choice"]["tile"][1] == 96
     report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
     assert not report["emulation"]["findings"], report["emulation"]["findings"]
+
+
+def test_two_builds_beside_each_other(tmp_path):
+    """scripts/emulated-clocks.py finds other clocks and other bytes of global memory."""
+    folder, saved = tmp_path / "programs", tmp_path / "counts.json"
+    folder.mkdir()
+    (folder / "mm.mlir").write_text(gemm(64, 64, 64, "i8"))
+
+    def compare(before, *options):
+        done = subprocess.run([SOURCE / "scripts/emulated-clocks.py", before, BUILD, "--keep", folder, *options], capture_output=True,
+                              text=True)
+        return done.returncode, done.stdout
+
+    assert compare(BUILD, "--save", saved) == (0, "1 programs, 0 with other clocks; mean of after / before 1.0000, from 1.000 to 1.000\n")
+    counts = json.loads(saved.read_text())
+    counts["mm"]["clocks"] *= 0.9
+    saved.write_text(json.dumps(counts))
+    status, text = compare(saved)
+    assert status == 1 and "1.111  mm" in text
+    counts["mm"].update(clocks=counts["mm"]["clocks"] / 0.9, bytes=[[0, 0]])
+    saved.write_text(json.dumps(counts))
+    status, text = compare(saved)
+    assert status == 1 and "mm: bytes [[0, 0]] before" in text
 
 
 def test_trace_has_what_the_counters_say(tool, tmp_path):
