@@ -71,6 +71,21 @@ def test_copies_run_beside_the_work(tool, tmp_path):
     assert sum(busy.values()) >= 1.4 * kernel["cycles"]
 
 
+def test_results_leave_from_where_operands_came(tool, tmp_path):
+    """The copy of the next tile must not run beside the work on this one."""
+    run(tool, """func.func @f(%a: memref<512x1024xf32>, %x: memref<512x1024xf32>) {
+  affine.for %i = 0 to 512 {
+    affine.for %j = 0 to 1024 {
+      %u = affine.load %a[%i, %j] : memref<512x1024xf32>
+      %v = affine.load %x[%i, %j] : memref<512x1024xf32>
+      %s = arith.addf %u, %v : f32
+      affine.store %s, %a[%i, %j] : memref<512x1024xf32>
+    }
+  }
+  return
+}""", tmp_path)
+
+
 ROWS = """func.func @f(%x: tensor<1024x512xf32>) -> tensor<{0}xf32> {{
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<{0}xf32>

@@ -1,9 +1,10 @@
 """The template of a scratchpad chip at the size that its promise is about: how busy its unit is, and that the plan said so."""
 
 import json
+import subprocess
 
 import pytest
-from conftest import BUILD
+from conftest import BUILD, SOURCE
 from scratchpads import PLUGIN, gemm
 
 SIZE = 1024
@@ -50,6 +51,32 @@ def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, for
     assert 0.85 <= predicted["seconds"] / (kernel["cycles"] / kernel["blocks"] / 1e9) <= 1.1
 
 
+def test_what_the_epilogue_writes_over_does_not_leave(tool, tmp_path):
+    """Bias and ReLU in the place of the product: two copies of one result would leave in no order."""
+    program = tmp_path / "mm.mlir"
+    program.write_text("""#ij = affine_map<(i, j) -> (i, j)>
+func.func @mm(%a: tensor<256x128xbf16>, %b: tensor<128x192xbf16>, %bias: tensor<192xf32>) -> tensor<256x192xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256x192xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<256x192xf32>) -> tensor<256x192xf32>
+  %p = linalg.matmul ins(%a, %b : tensor<256x128xbf16>, tensor<128x192xbf16>) outs(%f : tensor<256x192xf32>) -> tensor<256x192xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%bias : tensor<192xf32>) outs(%p : tensor<256x192xf32>) {
+    ^bb0(%y: f32, %x: f32):
+      %s = arith.addf %x, %y : f32
+      %t = arith.maximumf %s, %z : f32
+      linalg.yield %t : f32
+  } -> tensor<256x192xf32>
+  return %r : tensor<256x192xf32>
+}""")
+    report = json.loads(tool("tw-run", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator",
+                             "--verify", "--json"))
+    assert not report["emulation"]["findings"], report["emulation"]["findings"]
+    kernel, = report["emulation"]["kernels"]
+    far = next(memory for memory in kernel["memories"] if memory["memory"] == "global")
+    assert far["written_bytes"] == 256 * 192 * 4
+
+
 def test_forced_tiles_that_are_no_powers_of_two(tool, tmp_path):
     """The vectors of the tail stay powers of two, so that none reaches behind its row."""
     program = tmp_path / "mm.mlir"
@@ -60,6 +87,29 @@ def test_forced_tiles_that_are_no_powers_of_two(tool, tmp_path):
     assert next(one for one in decisions if one["decision"] == "contraction")["choice"]["tile"][1] == 96
     report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
     assert not report["emulation"]["findings"], report["emulation"]["findings"]
+
+
+def test_two_builds_beside_each_other(tmp_path):
+    """scripts/emulated-clocks.py finds other clocks and other bytes of global memory."""
+    folder, saved = tmp_path / "programs", tmp_path / "counts.json"
+    folder.mkdir()
+    (folder / "mm.mlir").write_text(gemm(64, 64, 64, "i8"))
+
+    def compare(before, *options):
+        done = subprocess.run([SOURCE / "scripts/emulated-clocks.py", before, BUILD, "--keep", folder, *options], capture_output=True,
+                              text=True)
+        return done.returncode, done.stdout
+
+    assert compare(BUILD, "--save", saved) == (0, "1 programs, 0 with other clocks; mean of after / before 1.0000, from 1.000 to 1.000\n")
+    counts = json.loads(saved.read_text())
+    counts["mm"]["clocks"] *= 0.9
+    saved.write_text(json.dumps(counts))
+    status, text = compare(saved)
+    assert status == 1 and "1.111  mm" in text
+    counts["mm"].update(clocks=counts["mm"]["clocks"] / 0.9, bytes=[[0, 0]])
+    saved.write_text(json.dumps(counts))
+    status, text = compare(saved)
+    assert status == 1 and "mm: bytes [[0, 0]] before" in text
 
 
 def test_trace_has_what_the_counters_say(tool, tmp_path):

@@ -14,6 +14,7 @@
 #include "core/CostModel/Copies/TileCopies.h"
 #include "core/CostModel/Machine/BankTraffic.h"
 #include "core/CostModel/Machine/CoreAccess.h"
+#include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/Machine/CopyPaths.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,9 +22,8 @@
 
 using namespace tilewright;
 
-/// Instructions of the core: for a command (addresses, the call); around a row; of a loop with its counter, comparison
-/// and branches; of an element with its addresses; around a transposed block.
-static constexpr double commandClocks = 8, rowClocks = 6, loopClocks = 4, elementClocks = 9, blockClocks = 12;
+/// Instructions of the core around a row; of an element with its addresses; around a transposed block.
+static constexpr double rowClocks = 6, elementClocks = 9, blockClocks = 12;
 
 int64_t tilewright::unrolledVectors(int64_t count) { return std::clamp<int64_t>(count, 1, 8); }
 

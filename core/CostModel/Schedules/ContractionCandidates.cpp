@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/WorkCounter.h"
+#include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
@@ -119,45 +119,27 @@ void Planner::mergeDims(ContractionPlan &p) const {
 
 /// Whether the unit takes the operands, directly or widened by the packing copy (which is then forced).
 bool Planner::fitUnit(ContractionPlan &p) {
-  MLIRContext *context = c.accumulator.getContext();
   const MatrixUnit &unit = *p.unit;
   auto inRegisters = [](const UnitOperand &operand) {
     return operand.residence == Residence::VectorRegister || operand.residence == Residence::OpaqueRegister;
   };
-  if (!inRegisters(unit.b) || !inRegisters(unit.c) || elementType(unit.c.element, context) != c.accumulator ||
+  if (!inRegisters(unit.b) || !inRegisters(unit.c) || !takesAccumulator(unit, c) ||
       !(p.isBlock() ? inRegisters(unit.a) : unit.a.residence == Residence::BroadcastScalar && unit.m == 1))
     return false;
-  auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
-  auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack, bool *offset) {
-    Type type = elementType(slot.element, context);
-    if (type == operand.element) {
-      if (!isa<IntegerType>(type) || type == c.accumulator || isUnsigned(slot.element) == operand.isUnsigned)
-        return true;
-      if (!offset || operand.isUnsigned)
-        return false;
-      *offset = pack = true;
-      return true;
-    }
-    // A wider slot of the same kind holds every value.
-    bool widens = isa<FloatType>(type) == isa<FloatType>(operand.element) && !isUnsigned(slot.element) &&
-                  type.getIntOrFloatBitWidth() > operand.element.getIntOrFloatBitWidth() &&
-                  operand.element.getIntOrFloatBitWidth() >= 8;
-    pack |= widens;
-    return widens;
-  };
-  bool forceVectors = false, forceScalars = false;
-  p.offsetScalars = false;
-  if (!accepts(p.scalarOperand(c), unit.a, forceScalars, p.isBlock() ? nullptr : &p.offsetScalars) ||
-      !accepts(p.vectorOperand(c), unit.b, forceVectors, nullptr))
+  const OperandForm scalarForm = formIn(unit.a, p.scalarOperand(c), c.accumulator),
+                    vectorForm = formIn(unit.b, p.vectorOperand(c), c.accumulator);
+  auto comes = [](OperandForm form) { return form == OperandForm::AsItIs || form == OperandForm::Widened; };
+  p.offsetScalars = scalarForm == OperandForm::Offset && !p.isBlock();
+  if (!comes(vectorForm) || !(comes(scalarForm) || p.offsetScalars))
     return false;
   // The unit takes the types: what stands against it is said in a remark.
-  if (!options.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator)) {
+  if (!options.mayReassociate && reassociates(unit)) {
     refusal =
         "unit \"" + unit.name + "\" adds " + std::to_string(unit.k) + " products at once, which --fp=strict forbids";
     return false;
   }
-  p.packVectors = forceVectors || p.offsetScalars || p.windows;
-  p.packScalars = forceScalars;
+  p.packVectors = vectorForm == OperandForm::Widened || p.offsetScalars || p.windows;
+  p.packScalars = scalarForm != OperandForm::AsItIs;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
   // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
   // hurts.

@@ -61,10 +61,6 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"seconds", seconds}};
 }
 
-NumericFreedom NumericFreedom::of(const Settings &settings) {
-  return {settings.mayRoundOperands(), settings.mayReassociate()};
-}
-
 //===-- Operands ----------------------------------------------------------===//
 
 bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
@@ -92,20 +88,6 @@ bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, c
       unit.init == UnitInit::NoAccumulate || !unit.states.empty())
     return false;
   return takesElements(unit, c, freedom);
-}
-
-bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {
-  if (!freedom.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator))
-    return false;
-  MLIRContext *context = c.accumulator.getContext();
-  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
-    if (operand.element == ElementKind::TF32)
-      return freedom.fast && given.element.isF32();
-    if (given.element != elementType(operand.element, context))
-      return false;
-    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
-  };
-  return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
 }
 
 int64_t tilewright::loadedElements(const UnitOperand &operand) {

@@ -29,16 +29,14 @@
 #ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_LANECONTRACTIONMODEL_H
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_LANECONTRACTIONMODEL_H
 
-#include "core/Analysis/Contraction.h"
 #include "core/CostModel/Copies/TurnedCopy.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/UnitMatch.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
 
 namespace tilewright {
-
-struct Settings;
 
 /// An operand's tile in the scratchpad.
 struct StagedTile {
@@ -123,13 +121,6 @@ struct StoredResult {
 /// The array that `access`, over the dimensions of `c`, writes: C itself, or what follows it.
 StoredResult storedResult(const Contraction &c, const Access &access);
 
-/// What a plan may change of the results.
-struct NumericFreedom {
-  bool fast = false;          // units that round their operands (tf32) may be used
-  bool mayReassociate = true; // else floats are added along k in their order, one by one
-  static NumericFreedom of(const Settings &settings);
-};
-
 /// What is to be planned.
 struct LaneContractionQuestion {
   const Contraction &contraction;
@@ -171,9 +162,6 @@ std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef 
 
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
-/// Whether the elements of these operands and this accumulator are those of `unit`, which may round or add them as it
-/// does.
-bool takesElements(const MatrixUnit &unit, const Contraction &contraction, const NumericFreedom &freedom);
 /// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup, in their registers.
 bool computesOnLanes(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy,
                      const NumericFreedom &freedom);

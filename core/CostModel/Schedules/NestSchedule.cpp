@@ -15,7 +15,9 @@
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/CoreAccess.h"
+#include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/CostModel/Time/PipelineTime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -23,14 +25,13 @@
 
 using namespace tilewright;
 
-/// Instructions of a loop with its counter, comparison and branches.
-static constexpr double loopInstructions = 4;
 /// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
 static constexpr double elementInstructions = 3;
 /// Instructions of a body of which two vectors stand between two tests of the loop, at most (LaneChoice.cpp).
 static constexpr double mostUnrolled = 12;
-/// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait.
-static constexpr double tileInstructions = 8;
+/// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait. The first
+/// copies and the last waits of a pipeline take those of so many tiles.
+static constexpr double tileInstructions = 8, tilesAround = 2;
 
 bool NestShape::isUnder(int64_t inner, int64_t outer) const {
   for (; inner != outer; inner = loops[inner].parent)
@@ -93,7 +94,16 @@ private:
   /// The loop whose tile a placement at `at` is in; -1 at the band's.
   int64_t scopeOf(int64_t at) const { return at >= 0 && nest.loops[at].isBand ? -1 : at; }
   int64_t inTile(int64_t loop, const NestSchedule &schedule) const;
-  double tilesOfCore(const NestSchedule &schedule) const;
+  /// Tiles of a loop, and of all loops that are cut, of one core.
+  int64_t tilesOfCore(const NestSchedule::Tile &tile, int64_t members) const {
+    return llvm::divideCeil(llvm::divideCeil(trips(tile.loop), tile.size), tile.spread ? members : 1);
+  }
+  double tilesOfCore(const NestSchedule &schedule) const {
+    double count = 1;
+    for (const NestSchedule::Tile &tile : schedule.tiles)
+      count *= double(tilesOfCore(tile, schedule.members));
+    return count;
+  }
   std::optional<int64_t> stride(const NestShape::Access &access, int64_t loop) const;
   double accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const;
   /// The widest element of the accesses in the body of `loop` decides how many a vector has.
@@ -105,8 +115,7 @@ private:
   double computeClocks(const NestSchedule &schedule) const;
   double directClocks(const NestShape::Access &each, double times) const;
   void price(NestSchedule &schedule) const;
-  void countCopies(NestSchedule &schedule, const NestSchedule::Place &place, double &in, double &out,
-                   double &core) const;
+  void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
   void spread(NestSchedule &schedule) const;
   std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;
   std::optional<NestSchedule> inPlace(bool onAllCores) const;
@@ -176,9 +185,8 @@ std::optional<Box> Planner::box(int64_t array, int64_t at, const NestSchedule &s
   return result;
 }
 
-/// Clocks of all copies of one placement by one core.
-void Planner::countCopies(NestSchedule &schedule, const NestSchedule::Place &place, double &in, double &out,
-                          double &core) const {
+/// Adds the clocks of all copies of one placement by one core.
+void Planner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const {
   const NestShape::Array &array = nest.arrays[place.array];
   Box part = *box(place.array, place.at, schedule);
   TileTransfer tile;
@@ -205,11 +213,12 @@ void Planner::countCopies(NestSchedule &schedule, const NestSchedule::Place &pla
   }
   if (tile.rows * tile.cols == 0)
     return;
-  for (bool inwards : {true, false})
-    if (inwards ? array.isRead : array.isWritten) {
-      TileCopyPlan plan = planTileCopy(tile, inwards, cores, chip);
-      (inwards ? in : out) += times * slices * plan.engineClocks;
-      core += times * slices * plan.coreClocks;
+  for (bool in : {true, false})
+    if (in ? array.isRead : array.isWritten) {
+      TileCopyPlan plan = planTileCopy(tile, in, cores, chip);
+      (in ? load.in : load.out) += times * slices * plan.engineClocks;
+      (in ? load.commands : load.core) += times * slices * plan.coreClocks;
+      load.byCore += in && !plan.engine ? times * slices * plan.coreClocks : 0;
     }
 }
 
@@ -220,14 +229,6 @@ int64_t Planner::inTile(int64_t loop, const NestSchedule &schedule) const {
     if (tile.loop == loop)
       return std::min(all, tile.size);
   return all;
-}
-
-/// Tiles of all loops that `schedule` cuts, of one core.
-double Planner::tilesOfCore(const NestSchedule &schedule) const {
-  double count = 1;
-  for (const NestSchedule::Tile &tile : schedule.tiles)
-    count *= std::ceil(std::ceil(double(trips(tile.loop)) / tile.size) / (tile.spread ? schedule.members : 1));
-  return count;
 }
 
 /// Elements that a step of `loop` moves the address of `access` by; nullopt where that is not known.
@@ -252,7 +253,7 @@ double Planner::directClocks(const NestShape::Access &each, double times) const 
   const bool isLoad = array.isRead;
   if (each.loop < 0 || stride(each, each.loop) != 1)
     return times * access.globalClocks(array.elementBytes, isLoad);
-  const int64_t width = std::max<int64_t>(1, chip.vectorRegisters().second / array.elementBytes);
+  const int64_t width = widthOf(each.loop);
   return times / width * access.globalClocks(width * array.elementBytes, isLoad);
 }
 
@@ -304,9 +305,9 @@ double Planner::alongClocks(int64_t loop, double body, const NestSchedule &sched
     return step == 0 || step == 1;
   });
   const int64_t unroll = sideBySide && nest.loops[loop].instructions <= mostUnrolled && iterations >= 2 * width ? 2 : 1;
-  const double around = (loopInstructions + unroll - 1) / unroll;
+  const double around = (loopClocks + unroll - 1) / unroll;
   return std::ceil(double(iterations) / width) * (body + around + accessClocks(loop, loop, width, schedule)) +
-         loopInstructions;
+         loopClocks;
 }
 
 /// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
@@ -332,13 +333,13 @@ double Planner::acrossClocks(int64_t loop, int64_t lanes, double body, const Nes
   const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
   const double vectors = std::ceil(double(inTile(lanes, schedule)) / width);
   if (!combines(loop))
-    return vectors * iterations * (body + loopInstructions + accessClocks(loop, lanes, width, schedule));
+    return vectors * iterations * (body + loopClocks + accessClocks(loop, lanes, width, schedule));
   const int64_t written = std::clamp<int64_t>(chip.vectorRegisters().first, 1, std::max<int64_t>(1, iterations));
   double turns = std::ceil(double(iterations) / written), around = 1;
   for (int64_t outer = nest.loops[loop].parent; outer >= 0 && nest.isUnder(outer, writtenOut(loop, lanes));
        outer = nest.loops[outer].parent)
     around *= inTile(outer, schedule);
-  double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopInstructions : 0;
+  double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopClocks : 0;
   double broadcasts = 0;
   for (const NestShape::Access &access : nest.accesses) {
     if (access.loop != loop)
@@ -379,12 +380,12 @@ double Planner::computeClocks(const NestSchedule &schedule) const {
     if (isWrittenOut[i])
       continue;
     if (!loop.isInnermost || !hasVectors) {
-      clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopInstructions) + loopInstructions);
+      clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopClocks) + loopClocks);
       continue;
     }
     const int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == i; });
     const double body = std::max(0.0, loop.instructions - accesses), times = timesOf(i);
-    const double single = inTile(i, schedule) * (body + loopInstructions + accesses) + loopInstructions;
+    const double single = inTile(i, schedule) * (body + loopClocks + accesses) + loopClocks;
     double best = times * std::min(single, alongClocks(i, body, schedule));
     int64_t chosen = i;
     // The lanes may be iterations of a loop around, of the band or not.
@@ -408,15 +409,16 @@ double Planner::computeClocks(const NestSchedule &schedule) const {
 
 void Planner::price(NestSchedule &schedule) const {
   double tiles = tilesOfCore(schedule);
-  schedule.coreClocks = tiles * (computeClocks(schedule) + tileInstructions * (1 + schedule.places.size()));
-  // Copies that have a stage of their own run beside the core, after the first tile's and but for the last one's.
-  double commands = 0, apartIn = 0, apartOut = 0, besideIn = 0, besideOut = 0;
+  StagedTime loop{{}, /*iterations=*/1, /*stages=*/1};
+  IterationLoad &load = loop.load; // of all tiles, so far
   llvm::SmallVector<bool> placed(nest.arrays.size());
   for (const NestSchedule::Place &place : schedule.places) {
     placed[place.array] = true;
-    bool isBeside = place.stages > 1;
-    countCopies(schedule, place, isBeside ? besideIn : apartIn, isBeside ? besideOut : apartOut, commands);
+    loop.stages = std::max(loop.stages, place.stages);
+    addCopies(schedule, place, load);
   }
+  const double around = tileInstructions * (1 + schedule.places.size());
+  load.core += tiles * (computeClocks(schedule) + around);
   // What is not placed the core reads and writes where it lies.
   for (const NestShape::Access &each : nest.accesses) {
     if (placed[each.array] || nest.arrays[each.array].localBytes)
@@ -424,13 +426,19 @@ void Planner::price(NestSchedule &schedule) const {
     double times = tiles;
     for (int64_t loop = each.loop; loop >= 0; loop = nest.loops[loop].parent)
       times *= inTile(loop, schedule);
-    schedule.coreClocks += directClocks(each, times);
+    load.core += directClocks(each, times);
   }
-  schedule.coreClocks += commands;
-  schedule.inClocks = apartIn + besideIn;
-  schedule.outClocks = apartOut + besideOut;
-  double first = (besideIn + besideOut) / tiles, rest = 1 - 1 / tiles;
-  schedule.clocks = apartIn + apartOut + first + std::max({schedule.coreClocks, besideIn * rest, besideOut * rest});
+  schedule.coreClocks = load.core + load.commands;
+  schedule.inClocks = load.in;
+  schedule.outClocks = load.out;
+  // The innermost loop over tiles has stages; it begins anew in each iteration of those around it.
+  double pipelines = 1;
+  if (loop.stages > 1) {
+    loop.iterations = std::max<int64_t>(1, tilesOfCore(schedule.tiles.back(), schedule.members));
+    pipelines = std::max(1.0, tiles / loop.iterations);
+    load = load.over(pipelines * loop.iterations);
+  }
+  schedule.clocks = pipelines * (loop.clocks() + (loop.stages > 1 ? tilesAround * around : 0));
 }
 
 /// Shares out the tiles of the first loop of the band that has one for each core, else of that with the most.
@@ -470,8 +478,10 @@ std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles,
     std::optional<Box> part = box(i, band.empty() ? -1 : band.front(), schedule);
     if (!part)
       return std::nullopt;
-    // The next tile's copy must not read what this tile writes.
-    int64_t kept = at >= 0 && !(array.isRead && array.isWritten) ? stages : 1;
+    // Copies of a loop run ahead together, and the next tile's must not fill the buffer that this one's leaves from.
+    if (stages > 1 && array.isRead && array.isWritten)
+      return std::nullopt;
+    int64_t kept = at >= 0 ? stages : 1;
     bytes += kept * bytesOf(i, *part);
     schedule.places.push_back({int64_t(i), at, kept});
   }

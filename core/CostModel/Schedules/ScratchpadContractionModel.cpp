@@ -12,10 +12,14 @@
 
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/BankTraffic.h"
+#include "core/CostModel/Machine/CoreInstructions.h"
+#include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Time/PipelineTime.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -46,9 +50,8 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"seconds", seconds}};
 }
 
-/// Instructions of the core for one turn of a loop around a unit's instructions and one step of the ring: addresses,
-/// counters, branches, commands; and of any other loop: counter, comparison, branches.
-static constexpr double issueClocks = 8, ringClocks = 150, loopClocks = 4;
+/// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
+static constexpr double aroundStepClocks = 150;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 
@@ -75,17 +78,12 @@ int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
 
 /// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
 /// says which.
-static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores, std::string &lacks) {
+static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
+                     const NumericFreedom &freedom, std::string &lacks) {
   auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
     return memory && operand.residence == residence && operand.memory == memory->name;
   };
-  MLIRContext *context = c.accumulator.getContext();
-  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
-    if (given.element != elementType(operand.element, context))
-      return false;
-    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
-  };
-  if (!takes(unit.a, c.a) || !takes(unit.b, c.b) || elementType(unit.c.element, context) != c.accumulator)
+  if (!takesElements(unit, c, freedom))
     return false;
   auto refuse = [&](const std::string &why) {
     lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
@@ -222,41 +220,6 @@ TileCopyPlan Judge::copiesOf(const ContractionOperand &operand, unsigned rowDim,
   return planTileCopies(tile, extent(rowDim), extent(colDim), true, true, cores, chip);
 }
 
-namespace {
-/// The steps of one core: clocks for a step of k, or a slice of the tail.
-struct Ring {
-  double unit;
-  double in, tailIn;    // engine: copies of a step; of a slice's operands
-  double core, issue;   // instructions of a step but for copies; of these, up to the last command of the unit
-  double moved, byCore; // instructions of the copies: all; those that no engine makes
-  double slice, out;    // instructions of a slice; engine: its stores
-  int64_t tiles, steps; // tiles of the core, steps of each
-  int64_t slices, stages;
-
-  double clocks() const;
-};
-} // namespace
-
-double Ring::clocks() const {
-  // A stage is free when the unit has read it: of two stages the next copy is commanded behind the unit's commands.
-  double copies = stages == 2 ? issue + in : in;
-  auto step = [&](bool copiesArrive, bool copiesLeft, bool tail) {
-    double busiest = std::max(unit, core + (copiesLeft ? moved : 0) + (tail ? slice : 0));
-    if (copiesArrive)
-      busiest = std::max(busiest, copies + (tail ? tailIn : 0));
-    return tail ? std::max(busiest, out) : busiest;
-  };
-  int64_t ahead = std::min(stages - 1, tiles * steps);
-  double first = std::max(byCore + in, ahead * moved) + tailIn;
-  double plain = step(true, true, false), busy = step(true, true, true);
-  double all = first + steps * plain + (tiles - 1) * (slices * busy + (steps - slices) * plain);
-  // The last steps start no copies, and none arrives behind the last one.
-  bool tail = tiles > 1 && slices == steps;
-  all -= (ahead - 1) * (step(true, true, tail) - step(true, false, tail)) + step(true, true, tail) -
-         step(false, false, tail);
-  return all + slice + (slices - 1) * std::max(slice, out) + out;
-}
-
 /// Instructions of the core that give a unit its commands for one step: three loops, the stationary operand outside of
 /// the innermost one; a loop of one turn is none.
 static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk) {
@@ -264,9 +227,9 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
   int64_t turns = 1;
   for (int64_t count : {uk, unit.stationary == 'A' ? um : un, unit.stationary == 'A' ? un : um}) {
     turns *= count;
-    clocks += count > 1 ? turns * issueClocks : 0;
+    clocks += count > 1 ? turns * commandClocks : 0;
   }
-  return std::max(clocks, issueClocks);
+  return std::max(clocks, commandClocks);
 }
 
 /// Clocks of a step that the unit waits for banks which copies hold: those of A and B, and others of `othersClocks` a
@@ -374,7 +337,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
   plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
   double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
-  double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + ringClocks + moved;
+  double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + aroundStepClocks;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   auto addOther = [&](const TileCopyPlan &copy) {
@@ -405,13 +368,16 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, copyA, copyB, others * slicesInSteps, othersEngine);
   plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + slice;
+  plan.coreClocks = core + moved + slice;
   double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
-            slice,           out, own,    steps,        plan.slices, plan.stages};
+  StagedTime products{
+      {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue},
+      steps,
+      plan.stages};
+  StagedTime finish{{.in = tailIn, .core = slice, .out = out}, plan.slices};
   // The last results are there after the unit's latency.
-  plan.clocks = clearing + ring.clocks() + std::max(0.0, unit.latency - unit.issue);
+  plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue);
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
@@ -471,10 +437,11 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
   });
   std::optional<ScratchpadContractionPlan> best, smallest;
+  const NumericFreedom freedom{NumericFreedom::of(Settings::of(c.c.op)).fast, options.mayReassociate};
   bool multiplies = false;
   std::string lacks;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, cores, lacks) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
+    if (!computes(unit, c, cores, freedom, lacks))
       continue;
     multiplies = true;
     for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))

@@ -77,16 +77,7 @@ void LaneContractionNest::emit() {
 /// One tile of C: indices of the outer dimensions as one, row and column of the tile.
 void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
   if (!p.outer.empty()) {
-    AffineExpr rest = block.front();
-    for (unsigned i = p.outer.size(); i-- > 0;) {
-      if (c.nest.tripCounts[p.outer[i]] == 1) {
-        space.at[p.outer[i]] = constant(0);
-        continue;
-      }
-      space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
-      if (i > 0)
-        rest = rest.floorDiv(space.extent(p.outer[i]));
-    }
+    space.moveTo(block.front(), p.outer);
     block = block.drop_front();
   }
   blockRow = (block[0] * p.cluster + rank) * p.blockM();

@@ -74,16 +74,7 @@ void ScratchpadContractionNest::enterTile(AffineExpr tile) {
   space.at[p.mDim] = (p.outer.empty() ? rest : rest % tilesM) * p.tileM;
   if (!p.outer.empty())
     rest = rest.floorDiv(tilesM);
-  enter(p.outer, rest);
-}
-
-/// Sets the position along `dims`, the last of which runs fastest, to their iteration `index`.
-void ScratchpadContractionNest::enter(ArrayRef<unsigned> dims, AffineExpr index) {
-  for (unsigned i = dims.size(); i-- > 0;) {
-    space.at[dims[i]] = i == 0 ? index : index % space.extent(dims[i]);
-    if (i > 0)
-      index = index.floorDiv(space.extent(dims[i]));
-  }
+  space.moveTo(rest, p.outer);
 }
 
 /// Sets the position along k to the step's first element.
@@ -91,7 +82,7 @@ void ScratchpadContractionNest::enterStep(AffineExpr step) {
   space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
   if (!p.otherK.empty())
     step = step.floorDiv(kBlocks);
-  enter(p.otherK, step);
+  space.moveTo(step, p.otherK);
 }
 
 /// The program of one core for its `count` tiles.

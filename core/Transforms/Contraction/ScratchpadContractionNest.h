@@ -55,7 +55,6 @@ private:
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
-  void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
   void core(mlir::AffineExpr count);
   void step(mlir::AffineExpr tile, mlir::AffineExpr step);
   void allocate(StagedArray &tile);

@@ -220,5 +220,11 @@ SmallVector<Operation *> tilewright::gatherGroup(ContractionTask &task) {
   for (EpilogueStep &step : task.epilogue)
     for (const Access &store : step.nest.stores)
       step.keepStore.push_back(!isPrivate(store.memref));
+  // What a later step writes over, at the same element, is seen by nobody.
+  llvm::SmallPtrSet<Value, 4> overwritten;
+  for (EpilogueStep &step : llvm::reverse(task.epilogue))
+    for (auto [store, keep] : llvm::reverse(llvm::zip(step.nest.stores, step.keepStore)))
+      keep &= overwritten.insert(store.memref).second;
+  task.keepC &= !overwritten.contains(c.c.memref);
   return group;
 }

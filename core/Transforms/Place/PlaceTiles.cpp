@@ -336,6 +336,14 @@ LogicalResult Placer::place(Block &block, int64_t at) {
   }
   if (all.empty())
     return success();
+  // Copies of a loop with stages all run ahead.
+  int64_t most = 1;
+  for (const Placed &placed : all)
+    most = std::max(most, placed.stages);
+  for (const Placed &placed : all)
+    if ((placed.isFilled || placed.isWritten) && placed.stages != most)
+      return parallel.emitOpError() << "schedule gives an array that is copied at loop " << at << " " << placed.stages
+                                    << " stages and another one " << most << "; what is copied there has one number";
   Location loc = parallel.getLoc();
   TileCopier copier(loc);
   for (Placed &placed : all)

@@ -87,6 +87,17 @@ void IterationSpace::moveTo(AffineExpr position, unsigned inner, ArrayRef<unsign
   at[inner] = position;
 }
 
+void IterationSpace::moveTo(AffineExpr position, ArrayRef<unsigned> dims) {
+  SmallVector<unsigned> longer; // than one iteration, innermost first
+  for (unsigned dim : llvm::reverse(dims)) {
+    at[dim] = getAffineConstantExpr(0, builder.getContext());
+    if (extents[dim] != getAffineConstantExpr(1, builder.getContext()))
+      longer.push_back(dim);
+  }
+  if (!longer.empty())
+    moveTo(position, longer.front(), ArrayRef(longer).drop_front());
+}
+
 SmallVector<Value> IterationSpace::operands() const {
   SmallVector<Value> all(ivs);
   llvm::append_range(all, sizes);

@@ -38,6 +38,8 @@ public:
 
   /// Moves to `position` in dimension `inner`, which goes on in those of `outer`, innermost first, where it ends.
   void moveTo(mlir::AffineExpr position, unsigned inner, llvm::ArrayRef<unsigned> outer);
+  /// Moves to iteration `position` of the loops `dims`, the last of which runs fastest; none: stays.
+  void moveTo(mlir::AffineExpr position, llvm::ArrayRef<unsigned> dims);
 
   /// A loop from `begin` to the smallest of `ends`; none for one iteration or for no iteration of constant bounds.
   void loop(mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,

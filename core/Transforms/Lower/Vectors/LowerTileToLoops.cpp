@@ -211,9 +211,8 @@ private:
       FailureOr<const MatrixUnit *> unit = requireUnit(op, **target, op.getUnit());
       if (failed(unit))
         return failure();
-      auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
-      unsignedA = isUnsigned((*unit)->a.element);
-      unsignedB = isUnsigned((*unit)->b.element);
+      unsignedA = !isSigned((*unit)->a.element);
+      unsignedB = !isSigned((*unit)->b.element);
     }
     Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
           result = define(op.getResult());

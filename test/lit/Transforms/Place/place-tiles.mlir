@@ -128,6 +128,22 @@ module attributes {tilewright.target = "dmaonly:npu"} {
 
 // -----
 
+module attributes {tilewright.target = "dmaonly:npu"} {
+  // Both copies would run ahead, that into the only stage of %a while the tile before works on it.
+  func.func @stages_of_some(%a: memref<16xf32>, %b: memref<16xf32>) {
+    // expected-error @below {{schedule gives an array that is copied at loop 0 1 stages and another one 2; what is copied there has one number}}
+    affine.for %i = 0 to 16 {
+      %x = affine.load %a[%i] : memref<16xf32>
+      %y = affine.load %b[%i] : memref<16xf32>
+      %z = arith.addf %x, %y : f32
+      affine.store %z, %a[%i] : memref<16xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>], placements = [<array = 0, at = 0, memory = "scratchpad">, <array = 1, at = 0, memory = "scratchpad", stages = 2>]>}
+    return
+  }
+}
+
+// -----
+
 module attributes {tilewright.target = "cpu:zen4"} {
   // What two scheduled nests hand on is of no use afterwards: a buffer of a tile takes its place, and nothing is copied.
   // CHECK-LABEL: func.func @between

@@ -48,6 +48,21 @@ module attributes {tilewright.target = "dmaonly:npu"} {
     return
   }
 
+  // Where results leave from the buffer that operands came into, the next tile comes when they have left.
+  // CHECK-LABEL: func.func private @in_place
+  // CHECK: placements = [<array = 0, at = 0, memory = "scratchpad">, <array = 1, at = 0, memory = "scratchpad">]
+  func.func private @in_place(%a: memref<512x1024xf32>, %b: memref<512x1024xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 512 {
+      affine.for %j = 0 to 1024 {
+        %x = affine.load %a[%i, %j] : memref<512x1024xf32>
+        %y = affine.load %b[%i, %j] : memref<512x1024xf32>
+        %z = arith.addf %x, %y : f32
+        affine.store %z, %a[%i, %j] : memref<512x1024xf32>
+      }
+    }
+    return
+  }
+
   // A recurrence is one core's.
   // CHECK-LABEL: func.func private @recurrence
   // CHECK: #tile.schedule<level = "core", members = 1,

@@ -1,0 +1,55 @@
+//===- UnitMatch.cpp - Whether a unit computes a contraction --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compares types, widths and signs.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Machine/UnitMatch.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+NumericFreedom NumericFreedom::of(const Settings &settings) {
+  return {settings.mayRoundOperands(), settings.mayReassociate()};
+}
+
+OperandForm tilewright::formIn(const UnitOperand &slot, const ContractionOperand &given, Type accumulator) {
+  const Type type = elementType(slot.element, accumulator.getContext());
+  if (type == given.element) {
+    if (slot.element == ElementKind::TF32)
+      return OperandForm::Rounded;
+    // Integers of the accumulator's width are not widened, so that their sign does not matter.
+    if (isFloat(slot.element) || type == accumulator || isSigned(slot.element) != given.isUnsigned)
+      return OperandForm::AsItIs;
+    return given.isUnsigned ? OperandForm::None : OperandForm::Offset;
+  }
+  // A wider one of the same kind holds every value.
+  const bool widens = given.element.isIntOrFloat() && isSigned(slot.element) &&
+                      isa<FloatType>(type) == isa<FloatType>(given.element) &&
+                      type.getIntOrFloatBitWidth() > given.element.getIntOrFloatBitWidth() &&
+                      given.element.getIntOrFloatBitWidth() >= 8;
+  return widens ? OperandForm::Widened : OperandForm::None;
+}
+
+bool tilewright::takesAccumulator(const MatrixUnit &unit, const Contraction &c) {
+  return elementType(unit.c.element, c.accumulator.getContext()) == c.accumulator;
+}
+
+bool tilewright::reassociates(const MatrixUnit &unit) { return unit.k > 1 && isFloat(unit.c.element); }
+
+bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {
+  auto takes = [&](const UnitOperand &slot, const ContractionOperand &given) {
+    const OperandForm form = formIn(slot, given, c.accumulator);
+    return form == OperandForm::AsItIs || (form == OperandForm::Rounded && freedom.fast);
+  };
+  return takesAccumulator(unit, c) && takes(unit.a, c.a) && takes(unit.b, c.b) &&
+         (freedom.mayReassociate || !reassociates(unit));
+}
