@@ -178,7 +178,7 @@ if {kind == "tilewright"}:
     timed(backend, "compile_program", 1, compiling)
 elif {kind == "inductor"}:
     import torch._inductor.compile_fx as place
-    timed(place, "compile_fx_inner", 1, compiling)
+    timed(place, "fx_codegen_and_compile", 1, compiling)
 call = t.contender({kind!r}, model, {freeze})
 with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
     start = time.perf_counter(); call(*values); print(json.dumps(dict(spent, first=time.perf_counter() - start)))
