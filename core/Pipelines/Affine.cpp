@@ -26,8 +26,8 @@ using namespace mlir;
 
 void tilewright::buildAffinePipeline(OpPassManager &pm) {
   auto simplify = [&] {
-    pm.addPass(createCanonicalizerPass());
-    pm.addPass(createCSEPass());
+    pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+    pm.addNestedPass<func::FuncOp>(createCSEPass());
   };
 
   pm.addPass(createPrepareBufferization());

@@ -131,10 +131,12 @@ static void storeSingleLanes(llvm::Module &module) {
   }
 }
 
-/// Most instructions of a loop that LLVM may unroll, those of loops inside of it included: two iterations are more than
-/// the 1200 that it allows at -O3 where most of them fold. It asks for the cost of each instruction of a loop before it
-/// finds that out, and for those of the innermost loop once more for each loop around it.
-static constexpr unsigned mostUnrolled = 600;
+/// Most instructions of a loop that LLVM may unroll, those of loops inside of it included: two iterations are the 512
+/// operations that it allows for chips with the largest loop buffers. More, up to 1200 at -O3, it takes where
+/// iterations are few and most of their instructions fold; nests that were mapped to vectors have none of these. It
+/// asks for the cost of each instruction of a loop before it finds that out, and for those of the innermost loop once
+/// more for each loop around it.
+static constexpr unsigned mostUnrolled = 250;
 /// Most instructions of a function whose shorter loops it may unroll. A loop over rows may hold hundreds of loops over
 /// one row: unrolled they would be one block that no instruction cache holds, and LLVM's passes over blocks take time
 /// that grows with the square of their length. Nests of contractions and stencils are shorter.

@@ -15,11 +15,16 @@
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/Pipelines/Guard.h"
+#include "core/Pipelines/KernelModules.h"
 #include "core/Pipelines/LargeLiterals.h"
+#include "core/Pipelines/Lowering.h"
 #include "core/Pipelines/PassObserver.h"
 #include "core/Pipelines/ProgramGlobals.h"
+#include "core/Pipelines/WorkerPool.h"
+#include "core/Transforms/Lower/Vectors/TraceKernels.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/FusionGroups.h"
 #include "tilewright/Cores.h"
@@ -172,22 +177,99 @@ static std::string reproducerText(ModuleOp input, PassManager &pm) {
   return text;
 }
 
-/// Runs one pipeline in this thread. Networks repeat their products, and several passes ask for the plan of one.
-static LogicalResult runPasses(ModuleOp module, PassManager &pm) {
+/// Operations of a program that is worth other threads in a stage: less takes them a few milliseconds.
+static constexpr int64_t worthOtherThreads = 500;
+
+namespace {
+/// What passes share while it lives: plans of products, since networks repeat them and several passes plan the same
+/// one, and threads for functions.
+class SharedWork {
+public:
+  SharedWork(MLIRContext *context, bool isParallel) : context(context) {
+    if (!isParallel)
+      return;
+    auto around = [this](llvm::function_ref<void()> task) {
+      KnownPlans::Shared here(plans);
+      task();
+    };
+    pool = std::make_unique<WorkerPool>(processors(), around);
+    context->setThreadPool(*pool);
+  }
+  ~SharedWork() {
+    if (pool)
+      context->disableMultithreading();
+  }
+  SharedWork(const SharedWork &) = delete;
+  SharedWork &operator=(const SharedWork &) = delete;
+
+private:
+  MLIRContext *context;
   KnownPlans plans;
-  return pm.run(module);
+  std::unique_ptr<WorkerPool> pool;
+};
+
+/// Passes of a stage, which is checked as a whole.
+class StagePasses : public PassManager {
+public:
+  StagePasses(MLIRContext *context, unsigned stage)
+      : PassManager(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit) {
+    enableVerifier(false); // once, behind the last one
+    timePasses(*this);
+    observePasses(*this, stage);
+  }
+};
+
+/// What `buildLowerPipeline` has for functions, kernels side by side.
+class FunctionLowering {
+public:
+  FunctionLowering(MLIRContext *context, const LoweringOptions &options)
+      : interfaces(context, 5), bodies(context, 5), options(options) {}
+
+  LogicalResult run(ModuleOp module) {
+    lowerInterfaces(interfaces, options);
+    if (failed(interfaces.run(module)))
+      return failure();
+    const bool areApart = splitKernels(module);
+    lowerBodies(areApart ? bodies.nest<ModuleOp>() : bodies, options);
+    if (failed(bodies.run(module)))
+      return failure();
+    return areApart ? joinKernels(module) : success();
+  }
+
+private:
+  StagePasses interfaces, bodies;
+  LoweringOptions options;
+};
+} // namespace
+
+/// Whether functions of `module` are worked on side by side: there are several, and none is most of the program, since
+/// a context in use by several threads looks up types, attributes and affine maps a fifth slower. What passes say of
+/// their decisions, steps and counts comes in the order of one thread; where somebody listens there are no others.
+static bool isWorkedOnSideBySide(ModuleOp module) {
+  if (processors() == 1 || DecisionLog::of(module.getContext()) || arePassesObserved() || isWorkCounted() ||
+      module->hasAttr(tracedAttr)) // numbers kernels in the order of their module
+    return false;
+  int64_t all = 0, longest = 0;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    int64_t length = 0;
+    function.walk([&](Operation *) { ++length; });
+    all += length;
+    longest = std::max(longest, length);
+  }
+  return all > worthOtherThreads && 4 * longest < 3 * all;
 }
 
-/// Runs one pipeline so that a crash inside becomes a diagnostic with a reproducer.
-static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options) {
+/// Runs a stage, which `pm` has the passes of, so that a crash inside becomes a diagnostic with a reproducer.
+static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options,
+                                llvm::function_ref<LogicalResult()> runPasses) {
   if (options.reproducer.empty())
-    return runPasses(module, pm);
+    return runPasses();
   OwningOpRef<ModuleOp> before;
   LogicalResult result = failure();
   // Copying and printing are guarded too: what the stage before left may be what crashes.
   auto run = [&] {
     before = module.clone();
-    result = runPasses(module, pm);
+    result = runPasses();
   };
   if (finishes(run))
     return result;
@@ -238,10 +320,9 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   llvm::StringMap<llvm::json::Array> statements; // of each kernel
   for (unsigned stage = first; stage <= last; ++stage) {
     Stopwatch stopwatch(stageName(stage));
-    PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-    pm.enableVerifier(false); // once, behind the last one
-    timePasses(pm);
-    observePasses(pm, stage);
+    StagePasses pm(context, stage);
+    const LoweringOptions lowering{
+        .packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.bounded, .source = scalar};
     switch (stage) {
     case 1:
       buildImportPipeline(pm, graph.lanesAreThreads());
@@ -267,15 +348,25 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
       buildMapPipeline(pm, graph);
       break;
     default:
-      buildLowerPipeline(pm, graph,
-                         {.packedCall = options.packedCall,
-                          .tileLoops = options.tileLoops,
-                          .libm = options.bounded,
-                          .source = scalar});
+      buildLowerPipeline(pm, graph, lowering);
       break;
     }
-    if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)) ||
-        (stage == last && failed(verify(module))))
+    // Asked in this thread, which knows who listens.
+    const bool isParallel = stage > 1 && !graph.startsLaunches() && isWorkedOnSideBySide(module);
+    std::optional<FunctionLowering> functions;
+    if (stage == 5 && isParallel)
+      functions.emplace(context, lowering);
+    TimingScope *timing = Stopwatch::running();
+    auto runPasses = [&] {
+      SharedWork shared(context, isParallel);
+      if (failed(functions ? functions->run(module) : pm.run(module)))
+        return failure();
+      if (stage < last)
+        return success();
+      Stopwatch verification("verify", timing);
+      return verify(module);
+    };
+    if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options, runPasses)))
       return failure();
     if (stage == 2 && DecisionLog::of(context))
       statements = statementsOf(module);

@@ -32,10 +32,9 @@ static void leave() {
 }
 
 bool tilewright::finishes(llvm::function_ref<void()> work) {
-  constexpr unsigned stackBytes = 256u << 20; // deep nests need stack
   enter();
   llvm::CrashRecoveryContext recovery;
-  bool finished = recovery.RunSafelyOnThread(work, stackBytes);
+  bool finished = recovery.RunSafelyOnThread(work, guardedStackBytes);
   leave();
   return finished;
 }

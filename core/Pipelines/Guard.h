@@ -18,6 +18,9 @@
 
 namespace tilewright {
 
+/// Stack of guarded threads: deep nests need it.
+constexpr unsigned guardedStackBytes = 256u << 20;
+
 /// Runs `work` on a thread with a deep stack; false if it crashed, which leaves what it held as it was.
 bool finishes(llvm::function_ref<void()> work);
 

@@ -50,13 +50,15 @@ void tilewright::expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::stri
 
 namespace tilewright {
 
-static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
+void lowerInterfaces(OpPassManager &pm, const LoweringOptions &options) {
   pm.addPass(createPlanWorkspace());
   MakeCInterfaceOptions interface;
   interface.packedCall = options.packedCall;
   pm.addPass(createMakeCInterface(interface));
   pm.addPass(createFlattenSignatures());
+}
 
+void lowerBodies(OpPassManager &pm, const LoweringOptions &options) {
   // Views become pointers and strides, affine loops and maps plain ones.
   pm.addNestedPass<func::FuncOp>(createLowerReshapes());
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -140,12 +142,14 @@ static void lowerCoresToSource(OpPassManager &pm) {
 } // namespace tilewright
 
 void tilewright::buildLowerPipeline(OpPassManager &pm, const MachineGraph &graph, const LoweringOptions &options) {
-  if (!graph.startsLaunches())
-    lowerFunctions(pm, options);
-  else if (graph.lanesAreThreads())
+  if (!graph.startsLaunches()) {
+    lowerInterfaces(pm, options);
+    lowerBodies(pm, options);
+  } else if (graph.lanesAreThreads()) {
     lowerLanes(pm);
-  else if (options.source)
+  } else if (options.source) {
     lowerCoresToSource(pm);
-  else
+  } else {
     lowerCores(pm);
+  }
 }

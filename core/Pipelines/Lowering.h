@@ -22,6 +22,12 @@ class OpPassManager;
 
 namespace tilewright {
 
+struct LoweringOptions;
+
+/// Stage 5 of functions in two parts: what sees all functions at once, and what looks at one function at a time.
+void lowerInterfaces(mlir::OpPassManager &pm, const LoweringOptions &options);
+void lowerBodies(mlir::OpPassManager &pm, const LoweringOptions &options);
+
 /// TOSA by upstream's conversions; functions without TOSA stay as they are.
 void convertTosa(mlir::OpPassManager &pm);
 

@@ -12,12 +12,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/ModuleParts.h"
+#include "core/Pipelines/WorkerPool.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Support/ThreadPool.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/ValueMapper.h"
 
@@ -109,9 +109,9 @@ llvm::Error ModuleParts::run(llvm::function_ref<llvm::Error(llvm::Module &, size
     if (error)
       errors[index] = llvm::toString(std::move(error));
   };
-  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(parts.size()));
+  auto pool = std::make_unique<WorkerPool>(std::min<unsigned>(processors(), parts.size() + 1));
   for (auto [index, bitcode] : llvm::enumerate(parts))
-    pool.async([&, index = index, &bitcode = bitcode] {
+    pool->async([&, index = index, &bitcode = bitcode] {
       llvm::LLVMContext context;
       auto part = read(bitcode, context);
       if (!part)
@@ -120,7 +120,7 @@ llvm::Error ModuleParts::run(llvm::function_ref<llvm::Error(llvm::Module &, size
       bitcode = comesBack ? bitcodeOf(**part) : std::string();
     });
   keep(0, work(module, 0));
-  pool.wait();
+  pool->wait();
   for (const std::string &error : errors)
     if (!error.empty())
       return llvm::createStringError(error);

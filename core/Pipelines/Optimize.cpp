@@ -77,8 +77,8 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   }
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
-  pm.addPass(createTileCanonicalizer());
-  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
 }
 
 void tilewright::buildMapPipeline(OpPassManager &pm, const MachineGraph &graph) {

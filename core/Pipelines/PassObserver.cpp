@@ -49,6 +49,8 @@ private:
 };
 } // namespace
 
+bool tilewright::arePassesObserved() { return current != nullptr; }
+
 void tilewright::observePasses(mlir::PassManager &pm, unsigned stage) {
   if (current)
     pm.addInstrumentation(std::make_unique<Steps>(*current, stage));

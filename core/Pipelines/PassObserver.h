@@ -45,6 +45,8 @@ public:
 
 /// Shows the passes of `pm`, which is a stage's, to this thread's observer if there is one.
 void observePasses(mlir::PassManager &pm, unsigned stage);
+/// Whether an observer of this thread looks on.
+bool arePassesObserved();
 
 } // namespace tilewright
 

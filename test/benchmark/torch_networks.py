@@ -1,6 +1,7 @@
 """Networks of PyTorch: compiled code beside Inductor, XLA and eager. Run with PyTorch's interpreter:
 
     build/venv-torch/bin/python test/benchmark/torch_networks.py --only gpt2,unet [--large] [--threads 1] [--write]
+    build/venv-torch/bin/python test/benchmark/torch_networks.py --first resnet50,bert_base --first-only [--freeze]     # compile times
     build/venv-torch/bin/python test/benchmark/torch_networks.py --int8 --freeze --only resnet50,bert_base     # quantised
     build/venv-bench/bin/python test/benchmark/torch_networks.py --blocks --freeze --peers inductor,max-autotune,xla   # made by get-peers.sh
 
@@ -11,6 +12,7 @@ rotates; ratios are medians over the turns of the other's time over that of comp
 import argparse
 import copy
 import importlib.util
+import json
 import math
 import os
 import pathlib
@@ -171,47 +173,56 @@ def overhead(samples):
 
 
 def first_call(kind, name, environment, freeze=False):
-    """Seconds from the model to its first result, in a process of its own; with them, of compiled code, the processor seconds that are not
-    PyTorch's: the import of `tilewright.torch`, its tables, and from the graph that AOTAutograd hands over to a function that can be called."""
+    """Of the first call in a process of its own, in seconds: "first", from the model to the result; "own", of compiled code, the processor
+    seconds that are not PyTorch's: the import of `tilewright.torch`, its tables, and from the graph that AOTAutograd hands over to a function
+    that can be called; "callable", wall seconds from the text (Inductor: from the graph) to what can be called, and "processor", those of all
+    threads meanwhile; "texts", how many."""
     program = f"""
-import sys, time; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import json, resource, sys, time; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 import torch, torch._dynamo.backends.common, torch_networks as t
 torch._dynamo.list_backends()
 model, values = t.build({name!r}, 1)
-start = time.process_time()
-ours = 0.0
+spent = dict(own=0.0, callable=0.0, processor=0.0, texts=0)
+def processor():
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+def timed(place, name, counted, clocks):
+    inner = getattr(place, name)
+    def call(*arguments, **more):
+        before = [clock() for clock in clocks.values()]
+        result = inner(*arguments, **more)
+        for key, clock, start in zip(clocks, clocks.values(), before):
+            spent[key] += clock() - start
+        spent["texts"] += counted
+        return result
+    setattr(place, name, call)
+compiling = dict(callable=time.perf_counter, processor=processor)
 if {kind == "tilewright"}:
+    start = time.process_time()
     import tilewright.torch
-    ours += time.process_time() - start
+    spent["own"] += time.process_time() - start
     backend = sys.modules["tilewright.torch.backend"]
-    def timed(place, name):
-        inner = getattr(place, name)
-        def call(*arguments):
-            global ours
-            start = time.process_time()
-            result = inner(*arguments)
-            ours += time.process_time() - start
-            return result
-        setattr(place, name, call)
-    timed(backend.decompositions, "table")
-    timed(backend, "compile_inference")
+    timed(backend.decompositions, "table", 0, dict(own=time.process_time))
+    timed(backend, "compile_inference", 0, dict(own=time.process_time))
+    timed(backend, "compile_program", 1, compiling)
+elif {kind == "inductor"}:
+    import torch._inductor.compile_fx as place
+    timed(place, "fx_codegen_and_compile", 1, compiling)
 call = t.contender({kind!r}, model, {freeze})
 with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
-    start = time.perf_counter(); call(*values); print(time.perf_counter() - start, ours)
+    start = time.perf_counter(); call(*values); print(json.dumps(dict(spent, first=time.perf_counter() - start)))
 """
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    return tuple(map(float, run.stdout.split()))
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def first_calls(names, freeze=False):
-    """By network: seconds of the first call in two processes, the first with an empty cache, the second with what that has left; before
-    Inductor's two, what of Tilewright's second is not PyTorch's."""
-    rows = []
+    """By network, and contender, what `first_call` says of two processes: one with empty caches, one with what that has left."""
+    rows = {}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, **{k: os.path.join(folder, v) for k, v in CACHES.items()}}
-            (cold, _), (warm, ours), *others = [first_call(kind, name, environment, freeze) for kind in ("tilewright", "inductor") for _ in range(2)]
-            rows.append((name, cold, warm, ours, *(seconds for seconds, _ in others)))
+            rows[name] = {kind: [first_call(kind, name, environment, freeze) for _ in range(2)] for kind in ("tilewright", "inductor")}
+            print(name, rows[name], flush=True)
     return rows
 
 
@@ -259,12 +270,27 @@ def section(rows, calls, firsts, options):
         lines += ["", "### Cost of a call", "", "A function of three 16 x 16 tensors and one result, one thread, in microseconds: " +
                   ", ".join(f"{k} {each:.1f}" for k, each in microseconds.items()) + f". Ratio to Inductor: {ratio:.2f}."]
     if firsts:
-        lines += ["", "### First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process. Most of a "
-                  "second process is PyTorch's: Dynamo's and AOTAutograd's tracing. *Own*: processor seconds of the import of `tilewright.torch`, its "
-                  "tables, writing the text, looking it up and loading the code.", "",
-                  "| network | Tilewright | from the cache | own | Inductor | from the cache |", "|---|---|---|---|---|---|"]
-        lines += [f"| {name} | {cold:.1f} | {warm:.1f} | {ours:.2f} | {other:.1f} | {again:.1f} |" for name, cold, warm, ours, other, again in firsts]
+        lines += first_lines(firsts)
     return "\n".join(lines) + "\n"
+
+
+def first_lines(firsts):
+    """The part of a page about first calls."""
+    lines = ["", "### First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process. Most of a "
+             "second process is PyTorch's: Dynamo's and AOTAutograd's tracing. *Own*: processor seconds of the import of `tilewright.torch`, its "
+             "tables, writing the text, looking it up and loading the code.", "",
+             "| network | Tilewright | from the cache | own | Inductor | from the cache |", "|---|---|---|---|---|---|"]
+    for name, row in firsts.items():
+        (cold, warm), (other, again) = row["tilewright"], row["inductor"]
+        lines.append(f"| {name} | {cold['first']:.1f} | {warm['first']:.1f} | {warm['own']:.2f} | {other['first']:.1f} | {again['first']:.1f} |")
+    lines += ["", "Of the first process: wall seconds from the text of a program (Inductor: from the graph) to what can be called, and the processor "
+              "seconds of all threads and processes meanwhile.", "",
+              "| network | Tilewright | processor | Inductor | processor | ratio |", "|---|---|---|---|---|---|"]
+    for name, row in firsts.items():
+        (cold, _), (other, _) = row["tilewright"], row["inductor"]
+        lines.append(f"| {name} | {cold['callable']:.2f} | {cold['processor']:.2f} | {other['callable']:.1f} | {other['processor']:.1f} | "
+                     f"{other['callable'] / cold['callable']:.1f} |")
+    return lines
 
 
 def main():
@@ -279,6 +305,7 @@ def main():
     parser.add_argument("--freeze", action="store_true", help="freeze weights on both sides")
     parser.add_argument("--int8", action="store_true", help="quantise the networks; prints, and does not write")
     parser.add_argument("--first", default="", help="networks whose first call is timed in processes of their own, by commas")
+    parser.add_argument("--first-only", action="store_true", help="times no other calls; prints, and does not write")
     parser.add_argument("--write", action="store_true", help=f"writes {PAGE.relative_to(SOURCE)}")
     options = parser.parse_args()
     from full_networks import LARGE
@@ -292,15 +319,18 @@ def main():
             parser.error(f"there is no peer {peer!r}; there are {', '.join(PEERS)}")
     if "xla" in options.peers and importlib.util.find_spec("torchax") is None:
         parser.error("XLA needs an interpreter with JAX and torchax: test/benchmark/get-peers.sh makes build/venv-bench")
-    if options.threads == [1]:  # before any library begins its threads; XLA has some of its own
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     everything = [*BLOCKS, *ROWS] if options.blocks else [*NETWORKS, *(LARGE if options.large else ())]
     names = options.only.split(",") if options.only else everything
     firsts = options.first.split(",") if options.first else []
     for name in (*names, *firsts):
         if name not in known():
             parser.error(f"there is no network {name!r}; there are {', '.join(known())}")
-    rows = []
+    if options.first_only:
+        print("\n".join(first_lines(first_calls(firsts, options.freeze))))
+        return
+    rows, processors = [], os.sched_getaffinity(0)
+    if options.threads == [1]:  # before any library begins its threads; XLA has some of its own
+        os.sched_setaffinity(0, {max(processors)})
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({k: os.path.join(folder, v) for k, v in CACHES.items()})
         calls = None if options.blocks else overhead(options.samples)
@@ -311,6 +341,7 @@ def main():
                 for threads in options.threads:
                     rows.append(measure(name, batch, threads, options.samples, options.freeze, options.peers, options.int8))
                     print(rows[-1], flush=True)
+    os.sched_setaffinity(0, processors)  # compilers may use all
     text = section(rows, calls, first_calls(firsts, options.freeze), options)
     print(text)
     if options.write and options.blocks:

@@ -3,10 +3,14 @@ environment, and with tw-run's results for every number of threads (test_code.py
 
 import os
 import subprocess
+import sys
 
 import pytest
 
 from conftest import BUILD, SOURCE
+
+sys.path.insert(0, str(SOURCE / "test/benchmark"))
+import networks  # noqa: E402
 
 ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}", "--target=accelerator"]
 LAYER = SOURCE / "templates/accelerator/test/layer.mlir"
@@ -16,6 +20,7 @@ OUTPUTS = {
     "object": ([MLP, "--target=cpu:zen4", "--header", "x.h"], "x.o"),
     "object-threads": ([MLP, "--target=cpu:zen4", "--threads=4"], "x.o"),
     "library": ([MLP, "--target=cpu:zen4"], "x.so"),
+    "kernels-side-by-side": ([networks.bert, "--target=cpu:zen4"], "x.so"),
     "foreign": ([MLP, "--target=cpu:neoverse-v1"], "x.o"),
     "llvm": ([MLP, "--target=cpu:zen4"], "x.ll"),
     "ptx": ([GEMM, "--target=nvidia:H100"], "x.tw"),
@@ -32,6 +37,10 @@ def files(folder):
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_same_bytes(tmp_path, name):
     arguments, output = OUTPUTS[name]
+    if callable(arguments[0]):  # of one layer
+        program = tmp_path / "program.mlir"
+        program.write_text(arguments[0](1))
+        arguments = [program, *arguments[1:]]
     found = []
     for run, prefix, extra in (("first", [], {}), ("second-run", ["taskset", "-c", "0"], {"OMP_NUM_THREADS": "7", "LANG": "C"})):
         folder = tmp_path / run

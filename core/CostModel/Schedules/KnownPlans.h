@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Networks repeat products, and several passes plan the same one. Who compiles for one chip in one thread may keep
-/// their plans, so that each is made once:
+/// Networks repeat products, and several passes plan the same one. Who compiles for one chip may keep their plans, so
+/// that each is made once:
 ///
 ///   KnownPlans plans;          while it lives, in this thread
 ///   runStages(module, ...);    the planners answer a question that they had before with the plan of then
+///
+/// Other threads that work for this one share them: `KnownPlans::Shared here(plans)` in each.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +25,7 @@
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <map>
+#include <mutex>
 
 namespace tilewright {
 
@@ -51,18 +54,37 @@ public:
   KnownPlans(const KnownPlans &) = delete;
   KnownPlans &operator=(const KnownPlans &) = delete;
 
-  /// What `plan` answers; where somebody keeps plans in this thread, it is asked once for each question. `reason`: why
-  /// there is no plan.
+  /// Those of another thread, in this one while it lives.
+  class Shared {
+  public:
+    explicit Shared(KnownPlans &plans) : outer(std::exchange(current, &plans)) {}
+    ~Shared() { current = outer; }
+    Shared(const Shared &) = delete;
+    Shared &operator=(const Shared &) = delete;
+
+  private:
+    KnownPlans *outer;
+  };
+
+  /// What `plan` answers; where somebody keeps plans in this thread, it is asked once for each question, or by each
+  /// thread that has the question before another has the answer. `reason`: why there is no plan.
   template <typename Plan>
   static std::optional<Plan> get(const PlanQuestion &question, std::string &reason,
                                  llvm::function_ref<std::optional<Plan>(std::string &reason)> plan) {
     if (!current || !question.isWhole())
       return plan(reason);
-    Answers<Plan> &answers = std::get<Answers<Plan>>(current->all);
-    auto [known, isNew] = answers.try_emplace(question);
-    auto &[answer, why] = known->second;
-    if (isNew)
-      answer = plan(why);
+    KnownPlans &known = *current;
+    Answers<Plan> &answers = std::get<Answers<Plan>>(known.all);
+    std::unique_lock lock(known.mutex);
+    auto found = answers.find(question);
+    if (found == answers.end()) {
+      lock.unlock();
+      std::string why;
+      std::optional<Plan> made = plan(why);
+      lock.lock();
+      found = answers.try_emplace(question, std::move(made), std::move(why)).first;
+    }
+    const auto &[answer, why] = found->second;
     if (!answer)
       reason = why;
     return answer;
@@ -73,6 +95,7 @@ private:
 
   static thread_local KnownPlans *current;
   KnownPlans *outer;
+  std::mutex mutex;
   std::tuple<Answers<ContractionPlan>, Answers<LaneContractionPlan>> all;
 };
 

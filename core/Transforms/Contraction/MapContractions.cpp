@@ -174,8 +174,9 @@ struct ContractionPlace {
   std::optional<CoreHierarchy> cores; // in a memory of the one thread; without both, in its vector and tile registers
 };
 
+/// `erased` gets the nests that have gone.
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned,
-             PaddedOperands padded) {
+             PaddedOperands padded, llvm::DenseSet<Operation *> &erased) {
   AffineForOp root = c.nest.root();
   std::string reason;
   const ContractionPlace place(target);
@@ -291,8 +292,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     for (const Access &store : step.nest.stores)
       if (!llvm::is_contained(touched, store.memref))
         touched.push_back(store.memref);
-  for (Operation *op : group)
+  for (Operation *op : group) {
+    erased.insert(op);
     op->erase();
+  }
   padded.eraseBuffers();
   // Buffers that nobody reads any more take no memory.
   for (Value memref : touched)
@@ -345,10 +348,14 @@ void MapContractions::runOnOperation() {
   const std::optional<LaneHierarchy> &lanes = place.lanes;
   if (lanes)
     separateInsides(getOperation(), {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
-  // One at a time: a rewrite erases nests that another could have named.
+  // A rewrite erases nests that another could have named. Where operands are turned and widened before, it makes nests,
+  // too: then all are looked for anew after each.
   for (bool changed = true; changed;) {
     changed = false;
+    llvm::DenseSet<Operation *> erased;
     for (AffineForOp root : nestRoots(getOperation())) {
+      if (erased.contains(root))
+        continue;
       auto nest = analyzeNest(root);
       if (failed(nest))
         continue;
@@ -379,7 +386,10 @@ void MapContractions::runOnOperation() {
       PlanOptions ofMember = options;
       if (root->getParentOfType<tile::ParallelOp>())
         ofMember.threads = 1;
-      rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(turned), std::move(padded));
+      rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(turned), std::move(padded),
+              erased);
+      if (!lanes)
+        continue;
       changed = true;
       break;
     }

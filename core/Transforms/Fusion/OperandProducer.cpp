@@ -45,17 +45,19 @@ AffineForOp findProducer(const Contraction &c, const ContractionOperand &operand
   if (!memref.getDefiningOp<memref::AllocOp>())
     return nullptr;
   Operation *root = Nest(c.nest).root();
-  for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
-    auto loop = dyn_cast<AffineForOp>(op);
-    bool isStored = false;
-    if (loop)
-      loop.walk([&](AffineStoreOp store) { isStored |= store.getMemRef() == memref; });
-    if (!isStored)
+  AffineForOp last; // before the product that stores to it
+  for (Operation *user : memref.getUsers()) {
+    auto store = dyn_cast<AffineStoreOp>(user);
+    if (!store || store.getMemRef() != memref)
       continue;
-    auto nest = analyzeNest(loop);
-    return succeeded(nest) && nest->stores.size() == 1 ? loop : AffineForOp();
+    auto loop = dyn_cast_or_null<AffineForOp>(root->getBlock()->findAncestorOpInBlock(*store));
+    if (loop && loop->isBeforeInBlock(root) && (!last || last->isBeforeInBlock(loop)))
+      last = loop;
   }
-  return nullptr;
+  if (!last)
+    return nullptr;
+  auto nest = analyzeNest(last);
+  return succeeded(nest) && nest->stores.size() == 1 ? last : AffineForOp();
 }
 
 static bool isPlain(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; }
