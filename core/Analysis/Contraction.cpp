@@ -75,7 +75,10 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   if (!factors)
     return failure();
   auto a = multiplicand(factors->first, nest), b = multiplicand(factors->second, nest);
-  if (!a || !b || a->access.memref == result.c.memref || b->access.memref == result.c.memref)
+  // A type without a zero cannot fill what lies beyond an edge.
+  if (!a || !b || isa<Float8E8M0FNUType>(a->element) || isa<Float8E8M0FNUType>(b->element))
+    return failure();
+  if (a->access.memref == result.c.memref || b->access.memref == result.c.memref)
     return failure();
   result.a = *a;
   result.b = *b;

@@ -47,6 +47,8 @@ int64_t elementBytes(Type type) {
       llvm::PowerOf2Ceil(std::max<uint64_t>(1, llvm::divideCeil(type.getIntOrFloatBitWidth(), 8))));
 }
 
-bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType, Float8E5M2FNUZType>(type); }
+bool isFloat8(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E8M0FNUType>(type);
+}
 
 } // namespace tilewright

@@ -26,10 +26,11 @@ inline mlir::Type elementOf(mlir::Value memref) {
   return mlir::cast<mlir::MemRefType>(memref.getType()).getElementType();
 }
 
-/// Whether `type` is one of the 8-bit floats that programs may have.
+/// Whether `type` is one of the 8-bit floats that programs may have. f8E8M0FNU, a power of two that scales, is one of
+/// them.
 bool isFloat8(mlir::Type type);
 /// Their names.
-inline constexpr const char *float8Types[] = {"f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"};
+inline constexpr const char *float8Types[] = {"f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU"};
 
 } // namespace tilewright
 

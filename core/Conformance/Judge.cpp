@@ -49,6 +49,7 @@ double conformance::tiny(ElementType type) {
   case ElementType::F8E5M2:
   case ElementType::F8E4M3FNUZ:
   case ElementType::F8E5M2FNUZ:
+  case ElementType::F8E8M0FNU:
     return smallest(type);
   default:
     return 0x1p-149;

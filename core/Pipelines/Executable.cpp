@@ -269,6 +269,8 @@ std::optional<ElementType> tilewright::elementTypeOf(Type type) {
     return ElementType::F8E4M3FNUZ;
   if (isa<Float8E5M2FNUZType>(type))
     return ElementType::F8E5M2FNUZ;
+  if (isa<Float8E8M0FNUType>(type))
+    return ElementType::F8E8M0FNU;
   if (type.isF32())
     return ElementType::F32;
   if (type.isF64())

@@ -43,6 +43,7 @@ static void computeFloat8InSingle(OpPassManager &pm) {
 
 void tilewright::convertTosa(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createSeparateScales());
   functions.addPass(tosa::createTosaOptionalDecompositionsPass());
   functions.addPass(tosa::createTosaInferShapesPass());
   functions.addPass(tosa::createTosaMakeBroadcastablePass());
@@ -70,6 +71,7 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   computeFloat8InSingle(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createNarrowScaledOperands());
   pm.addNestedPass<func::FuncOp>(createCompareIndices({/*writes=*/lanes}));
   pm.addNestedPass<func::FuncOp>(createFuseElementwise({lanes}));
   pm.addPass(createCanonicalizerPass());

@@ -42,12 +42,16 @@ double tilewright::epsilon(ElementType type) {
   case ElementType::F8E5M2:
   case ElementType::F8E5M2FNUZ:
     return 0x1p-2;
+  case ElementType::F8E8M0FNU:
+    return 1;
   default:
     return 0;
   }
 }
 
-double tilewright::smallest(ElementType type) { return tw_float8_to_double(code(type), 1); }
+double tilewright::smallest(ElementType type) {
+  return tw_float8_to_double(code(type), type == ElementType::F8E8M0FNU ? 0 : 1);
+}
 
 double tilewright::largest(ElementType type) {
   switch (type) {
@@ -64,6 +68,8 @@ double tilewright::largest(ElementType type) {
   case ElementType::F8E5M2:
   case ElementType::F8E5M2FNUZ:
     return 57344;
+  case ElementType::F8E8M0FNU:
+    return 0x1p127;
   default:
     return 0x1.fffffep127;
   }

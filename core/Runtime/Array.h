@@ -35,6 +35,7 @@ enum class ElementType {
   F8E5M2,
   F8E4M3FNUZ,
   F8E5M2FNUZ,
+  F8E8M0FNU,
   F16,
   BF16,
   F32,

@@ -15,7 +15,8 @@ _NUMPY = {"i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "in
           "ui32": "uint32", "ui64": "uint64", "index": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
 #: Types that numpy knows by a package of its own, and the bytes that stand for them without it.
 _EXTENDED = {"bf16": ("bfloat16", "uint16"), "f8E4M3FN": ("float8_e4m3fn", "uint8"), "f8E5M2": ("float8_e5m2", "uint8"),
-             "f8E4M3FNUZ": ("float8_e4m3fnuz", "uint8"), "f8E5M2FNUZ": ("float8_e5m2fnuz", "uint8")}
+             "f8E4M3FNUZ": ("float8_e4m3fnuz", "uint8"), "f8E5M2FNUZ": ("float8_e5m2fnuz", "uint8"),
+             "f8E8M0FNU": ("float8_e8m0fnu", "uint8")}
 
 
 @functools.lru_cache(maxsize=None)
@@ -30,7 +31,7 @@ def numpy_type(type: str) -> np.dtype:
         import ml_dtypes
     except ImportError:
         return np.dtype(bits)
-    return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(getattr(ml_dtypes, name, bits))  # older versions lack some
 
 
 @functools.lru_cache(maxsize=None)

@@ -6,11 +6,13 @@ import numpy as np
 #: MLIR's name -> NumPy's type.
 TYPES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
          "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz}
+#: The type of scales, a power of two without a sign; not one of the types above, to which conversions round.
+SCALE = ml_dtypes.float8_e8m0fnu
 WIDE = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
 def dtype(kind):
-    return np.dtype(TYPES.get(kind) or WIDE[kind])
+    return np.dtype(TYPES.get(kind) or WIDE.get(kind) or {"f8E8M0FNU": SCALE}[kind])
 
 
 def save(folder, name, array, kind):

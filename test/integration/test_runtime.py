@@ -86,7 +86,7 @@ def test_lanes_that_packets_of_a_launch_do_not_count(launch, tmp_path):
 
 def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
     source = tmp_path / "p.mlir"
-    types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"]
+    types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU"]
     arguments = ", ".join(f"%a{i}: memref<33x{t}>, %b{i}: memref<33x{t}>" for i, t in enumerate(types))
     copies = "\n".join(f"memref.copy %a{i}, %b{i} : memref<33x{t}> to memref<33x{t}>" for i, t in enumerate(types))
     source.write_text(f"func.func @p({arguments}) {{\n{copies}\nreturn\n}}\n")

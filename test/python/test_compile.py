@@ -151,6 +151,19 @@ def test_bfloat16_is_that_of_ml_dtypes():
     assert result.dtype == ml_dtypes.bfloat16 and np.array_equal(result, a + b)
 
 
+def test_scales_are_those_of_ml_dtypes():
+    import ml_dtypes
+
+    text = """func.func @main(%a: tensor<4x8xf8E8M0FNU>, %b: tensor<4x8xf8E8M0FNU>) -> tensor<4x8xf8E8M0FNU> {
+      %r = arith.mulf %a, %b : tensor<4x8xf8E8M0FNU>
+      return %r : tensor<4x8xf8E8M0FNU>
+    }"""
+    exponents = np.arange(32).reshape(4, 8) - 16
+    a, b = ((2.0**exponents).astype(ml_dtypes.float8_e8m0fnu) for _ in range(2))
+    result = tilewright.compile(text)(a, b)
+    assert result.dtype == ml_dtypes.float8_e8m0fnu and np.array_equal(result.astype(float), 2.0**(2 * exponents))
+
+
 def test_booleans_and_unsigned_integers():
     program = tilewright.compile(elementwise("i1", operation="arith.xori"))
     a, b = data(4, 8, dtype=int) > 0, data(4, 8, dtype=int) > 0

@@ -101,8 +101,8 @@ TEST(Npy, Messages) {
 
 TEST(Npy, BytesOfShortFloats) {
   std::string error;
-  for (ElementType type :
-       {ElementType::F8E4M3FN, ElementType::F8E5M2, ElementType::F8E4M3FNUZ, ElementType::F8E5M2FNUZ}) {
+  for (ElementType type : {ElementType::F8E4M3FN, ElementType::F8E5M2, ElementType::F8E4M3FNUZ, ElementType::F8E5M2FNUZ,
+                           ElementType::F8E8M0FNU}) {
     Array array(type, {3});
     for (int64_t i = 0; i < 3; ++i)
       array.set(i, 1.5 * static_cast<double>(i));
@@ -173,6 +173,25 @@ TEST(Array, FloatsOfEightBits) {
     codeOf(std::numeric_limits<double>::quiet_NaN());
     EXPECT_TRUE(std::isnan(array.get(0))) << nameOf(format.type);
   }
+}
+
+TEST(Array, PowersOfTwo) {
+  Array array(ElementType::F8E8M0FNU, {1});
+  auto *code = reinterpret_cast<uint8_t *>(array.data());
+  for (unsigned bits = 0; bits < 255; ++bits) {
+    *code = static_cast<uint8_t>(bits);
+    double value = array.get(0);
+    EXPECT_EQ(value, std::ldexp(1.0, static_cast<int>(bits) - 127));
+    array.set(0, -1.75 * value);
+    EXPECT_EQ(*code, bits) << "the exponent alone";
+  }
+  for (double value : {0x1p128, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    array.set(0, value);
+    EXPECT_EQ(*code, 255);
+    EXPECT_TRUE(std::isnan(array.get(0)));
+  }
+  array.set(0, 0);
+  EXPECT_EQ(*code, 0) << "there is no zero";
 }
 
 } // namespace

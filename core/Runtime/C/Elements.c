@@ -14,24 +14,24 @@
 #include <string.h>
 
 int64_t tw_element_bytes(tw_element type) {
-  static const unsigned char bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1, 1, 2, 2, 4, 8};
+  static const unsigned char bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1, 1, 1, 2, 2, 4, 8};
   return bytes[type];
 }
 
 const char *tw_element_name(tw_element type) {
-  static const char *const names[] = {"bool",       "i8",  "i16",  "i32",      "i64",    "u8",
-                                      "u16",        "u32", "u64",  "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
-                                      "f8E5M2FNUZ", "f16", "bf16", "f32",      "f64"};
+  static const char *const names[] = {"bool",       "i8",        "i16", "i32",      "i64",    "u8",
+                                      "u16",        "u32",       "u64", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
+                                      "f8E5M2FNUZ", "f8E8M0FNU", "f16", "bf16",     "f32",    "f64"};
   return names[type];
 }
 
 int tw_element_is_float(tw_element type) { return type >= TW_F8E4M3FN; }
-int tw_element_is_float8(tw_element type) { return type >= TW_F8E4M3FN && type <= TW_F8E5M2FNUZ; }
+int tw_element_is_float8(tw_element type) { return type >= TW_F8E4M3FN && type <= TW_F8E8M0FNU; }
 
 int tw_element_of(const char *manifest_type) {
-  static const char *const names[] = {"i1",         "i8",   "i16",  "i32",      "i64",    "ui8",
-                                      "ui16",       "ui32", "ui64", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
-                                      "f8E5M2FNUZ", "f16",  "bf16", "f32",      "f64"};
+  static const char *const names[] = {"i1",         "i8",        "i16",  "i32",      "i64",    "ui8",
+                                      "ui16",       "ui32",      "ui64", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
+                                      "f8E5M2FNUZ", "f8E8M0FNU", "f16",  "bf16",     "f32",    "f64"};
   for (int i = 0; i <= TW_F64; ++i)
     if (strcmp(names[i], manifest_type) == 0)
       return i;
@@ -78,6 +78,8 @@ static float8 float8_of(tw_element type) {
 }
 
 double tw_float8_to_double(tw_element type, uint8_t bits) {
+  if (type == TW_F8E8M0FNU) /* an exponent; no sign, no zero, one NaN */
+    return double_of(bits == 0xff ? 0x7ff8000000000000 : (uint64_t)(bits - 127 + 1023) << 52);
   float8 format = float8_of(type);
   int magnitude = bits & 0x7f, exponent = magnitude >> format.fraction_bits;
   uint64_t sign = (uint64_t)(bits & 0x80) << 56;
@@ -122,7 +124,14 @@ static uint16_t narrow(double value, int fraction_bits, int min_exponent) {
   return (uint16_t)(sign | (packed >= infinity ? infinity : packed));
 }
 
+static uint8_t exponent_of(double value) {
+  int exponent = (int)(bits_of(value) >> 52 & 0x7ff) - 1023;
+  return (uint8_t)(exponent > 127 ? 0xff : exponent < -127 ? 0 : exponent + 127);
+}
+
 uint8_t tw_double_to_float8(tw_element type, double value) {
+  if (type == TW_F8E8M0FNU)
+    return exponent_of(value);
   float8 format = float8_of(type);
   uint8_t sign = (uint8_t)(bits_of(value) >> 56 & 0x80);
   int64_t packed = is_special(value) ? 0x80 : narrow_magnitude(value, format.fraction_bits, 1 - format.bias);
@@ -162,6 +171,7 @@ double tw_element_get(tw_element type, const void *data, int64_t i) {
   case TW_F8E5M2:
   case TW_F8E4M3FNUZ:
   case TW_F8E5M2FNUZ:
+  case TW_F8E8M0FNU:
     return tw_float8_to_double(type, (uint8_t)raw);
   case TW_F16:
     return tw_half_to_double((uint16_t)raw);
@@ -199,6 +209,7 @@ void tw_element_set(tw_element type, void *data, int64_t i, double value) {
   case TW_F8E5M2:
   case TW_F8E4M3FNUZ:
   case TW_F8E5M2FNUZ:
+  case TW_F8E8M0FNU:
     raw = tw_double_to_float8(type, value);
     break;
   case TW_F16:

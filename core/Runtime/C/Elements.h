@@ -35,6 +35,7 @@ typedef enum tw_element {
   TW_F8E5M2,
   TW_F8E4M3FNUZ,
   TW_F8E5M2FNUZ,
+  TW_F8E8M0FNU,
   TW_F16,
   TW_BF16,
   TW_F32,
@@ -54,7 +55,8 @@ double tw_float8_to_double(tw_element type, uint8_t bits);
 /* One rounding, to nearest even. */
 uint16_t tw_double_to_half(double value);
 uint16_t tw_double_to_bfloat(double value);
-/* As arith.truncf of MLIR and ml_dtypes: what is too large becomes infinity (f8E5M2) or NaN. */
+/* As arith.truncf of MLIR and ml_dtypes: what is too large becomes infinity (f8E5M2) or NaN. f8E8M0FNU, a power of two,
+   has the exponent of |value| alone, as in MLIR. */
 uint8_t tw_double_to_float8(tw_element type, double value);
 
 /* Element `i` as a double (64-bit integers may round). */

@@ -24,7 +24,7 @@ typedef struct reader {
 
 /* 8-bit floats are written as their bytes. */
 static const char *const codes[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8",
-                                    "u1", "u1", "u1", "u1", "f2", "u2", "f4", "f8"};
+                                    "u1", "u1", "u1", "u1", "u1", "f2", "u2", "f4", "f8"};
 
 static const int one = 1;
 static int is_little_endian(void) { return *(const char *)&one; }

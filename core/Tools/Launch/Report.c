@@ -18,6 +18,8 @@
 /*===-- Comparison ----------------------------------------------------------===*/
 
 static double epsilon(tw_element type) {
+  if (type == TW_F8E8M0FNU)
+    return 1;
   if (tw_element_is_float8(type))
     return type == TW_F8E4M3FN || type == TW_F8E4M3FNUZ ? 0x1p-3 : 0x1p-2;
   return type == TW_F64 ? 0x1p-52 : type == TW_F32 ? 0x1p-23 : type == TW_F16 ? 0x1p-10 : 0x1p-7;

@@ -55,7 +55,7 @@ std::string objection(Type type) {
   if (auto real = dyn_cast<FloatType>(type)) {
     if (!real.isF64() && !real.isF32() && !real.isF16() && !real.isBF16() && !tilewright::isFloat8(real))
       return "is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, "
-             "f8E4M3FNUZ or f8E5M2FNUZ";
+             "f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU";
     return {};
   }
   return {};
@@ -83,8 +83,8 @@ llvm::StringRef insteadOfTosa(llvm::StringRef name) {
     return "it has no meaning here: write out what it computes";
   if (name.starts_with("variable"))
     return "programs keep nothing between calls: make the variable an argument and a result";
-  if (name.contains("block_scaled"))
-    return "block-scaled floats are not compiled: use f64, f32, bf16 or f16";
+  if (name == "cast_to_block_scaled")
+    return "which scale a block gets is not compiled: compute it with arith, and divide by it";
   if (name == "dim" || (name.ends_with("_shape") && name != "const_shape"))
     return "shapes of TOSA are constants: use tosa.const_shape, or tensor.dim and tensor.reshape";
   return {};

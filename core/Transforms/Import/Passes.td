@@ -83,6 +83,46 @@ def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def SeparateScales : Pass<"separate-scales", "::mlir::func::FuncOp"> {
+  let summary = "Multiply block-scaled operands by their scales in operations of their own";
+  let description = [{
+    `tosa.matmul_t_block_scaled`, `tosa.cast_from_block_scaled` and generics that sum products of operands and scales
+    become one form: a generic for each scaled operand that multiplies it by its scale, one scale for 32 elements say, and
+    a sum of products of the results. A factor is taken apart where its scale is read by fewer loops than its data, or by
+    steps of one, and where each product is in more than one sum.
+
+    ```mlir
+    %c = linalg.generic {maps (i, k), (i, k floordiv 32), (j, k), (i, j)} ins(%a, %s, %b) {
+      c += (extf(a) * extf(s)) * extf(b)
+    }
+    // becomes
+    %w = linalg.generic {maps (i, k), (i, k floordiv 32), (i, k)} ins(%a, %s) { extf(a) * extf(s) }
+    %c = linalg.generic {maps (i, k), (j, k), (i, j)} ins(%w, %b) { c += w * extf(b) }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def NarrowScaledOperands : Pass<"narrow-scaled-operands", "::mlir::func::FuncOp"> {
+  let summary = "Store block-scaled operands of products as bf16, which holds them exactly";
+  let description = [{
+    An 8-bit float times a scale of f8E8M0FNU is exact in bf16 from 2^-126 on. Where both factors of a sum of products are
+    such, or bf16 or 8-bit floats themselves, and the chip has a unit that multiplies bf16, scaled operands that only the
+    sum reads are stored as bf16. Contracts that keep each operation (strict, reproducible) are left alone.
+
+    ```mlir
+    %w = linalg.generic ins(%a, %s) { yield extf(a) * extf(s) } -> tensor<64x64xf32>
+    %c = linalg.generic ins(%w, %v) { c += w * v }
+    // becomes
+    %w = linalg.generic ins(%a, %s) { yield truncf(extf(a) * extf(s)) } -> tensor<64x64xbf16>
+    %c = linalg.generic ins(%w, %v) { c += extf(w) * extf(v) }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def DecomposeStructuredOps : Pass<"decompose-structured-ops", "::mlir::func::FuncOp"> {
   let summary = "Rewrite aggregate and tensor operations to linalg.generic and slices";
   let description = [{

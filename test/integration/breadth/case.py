@@ -15,17 +15,19 @@ FLOATS = {kind: values.FLOATS[kind] for kind in values.USUAL}
 FLOATS8 = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 2.0**-3, 2.0**-9), "f8E5M2": (ml_dtypes.float8_e5m2, 2.0**-2, 2.0**-16),
            "f8E4M3FNUZ": (ml_dtypes.float8_e4m3fnuz, 2.0**-3, 2.0**-10),
            "f8E5M2FNUZ": (ml_dtypes.float8_e5m2fnuz, 2.0**-2, 2.0**-17)}
+#: And the type of scales, which has no arithmetic of its own.
+SHORT = FLOATS8 | {"f8E8M0FNU": (ml_dtypes.float8_e8m0fnu, 1.0, 2.0**-127)}
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_, "i8": np.int8, "i16": np.int16,
          "i32": np.int32, "i64": np.int64, "index": np.int64, "ui8": np.uint8, "si16": np.int16, "ui32": np.uint32}
 
 
 def is_float(kind):
-    return kind in FLOATS or kind in FLOATS8
+    return kind in FLOATS or kind in SHORT
 
 
 def store(data, kind):
     """`data` (float64) rounded to `kind`."""
-    return data.astype(np.float32).astype(FLOATS8[kind][0]).astype(np.float64) if kind in FLOATS8 else values.store(data, kind)
+    return data.astype(np.float32).astype(SHORT[kind][0]).astype(np.float64) if kind in SHORT else values.store(data, kind)
 
 
 class Tensor:
@@ -47,8 +49,8 @@ class Tensor:
     def save(self, path):
         if self.kind == "bf16":
             np.save(path, (self.data.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16))
-        elif self.kind in FLOATS8:
-            np.save(path, self.data.astype(FLOATS8[self.kind][0]).view(np.uint8))
+        elif self.kind in SHORT:
+            np.save(path, self.data.astype(SHORT[self.kind][0]).view(np.uint8))
         else:
             np.save(path, self.data.astype(NUMPY[self.kind]))
 
@@ -56,8 +58,8 @@ class Tensor:
         data = np.load(path)
         if self.kind == "bf16":
             data = (data.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-        if self.kind in FLOATS8:
-            data = data.view(FLOATS8[self.kind][0])
+        if self.kind in SHORT:
+            data = data.view(SHORT[self.kind][0])
         return data.astype(np.float64) if is_float(self.kind) else data
 
 
@@ -117,8 +119,8 @@ class Case:
             wrong = got != want.data
         else:
             finite = np.abs(want.data[np.isfinite(want.data)])
-            if want.kind in FLOATS8:
-                bound = FLOATS8[want.kind][1] * np.abs(want.data) + FLOATS8[want.kind][2]
+            if want.kind in SHORT:
+                bound = SHORT[want.kind][1] * np.abs(want.data) + SHORT[want.kind][2]
             else:
                 bound = self.units * FLOATS[want.kind] * (finite.max() if finite.size else 1.0)
             with np.errstate(invalid="ignore"):

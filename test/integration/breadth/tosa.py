@@ -7,8 +7,7 @@ import numpy as np
 from breadth.case import Case, Random, Tensor
 
 #: What upstream does not bring to linalg, tensor, arith or scf: refused by name.
-REFUSED = {"custom", "variable", "variable_read", "variable_write", "cast_from_block_scaled", "cast_to_block_scaled",
-           "matmul_t_block_scaled", "dim", "add_shape", "concat_shape", "div_ceil_shape", "div_floor_shape", "exp2_shape",
+REFUSED = {"custom", "variable", "variable_read", "variable_write", "cast_to_block_scaled", "dim", "add_shape", "concat_shape", "div_ceil_shape", "div_floor_shape", "exp2_shape",
            "log2_ceil_shape", "log2_floor_shape", "max_shape", "min_shape", "mod_shape", "mul_shape", "slice_shape", "sub_shape"}
 
 
@@ -222,6 +221,25 @@ def bilinear(image, size):
     return image
 
 
+def block_scaled(random):
+    """One scale, a power of two, for 32 elements of the last dimension; one B may serve all of a batch."""
+    block = "block_size = #tosa.block_size<BLOCK_SIZE_32>"
+
+    def operand(kind, *shape, dynamic=False):
+        powers = 2.0**random.rng.integers(-9, 9, (*shape[:-1], shape[-1] // 32))
+        data, scale = random(kind, *shape, dynamic=dynamic), Tensor("f8E8M0FNU", powers, dynamic)
+        return data, scale, data.data * np.repeat(scale.data, 32, axis=-1)
+
+    for kind, result, dynamic in (("f8E4M3FN", "f32", False), ("f8E5M2", "bf16", True)):
+        data, scale, expected = operand(kind, 3, 64, dynamic=dynamic)
+        yield plain(f"{kind}-{result}", "cast_from_block_scaled", [data, scale], expected, result, block)
+    for kind, batch, dynamic in (("f8E4M3FN", 1, False), ("f8E5M2", 2, True)):
+        a, sa, left = operand(kind, 2, 5, 96, dynamic=dynamic)
+        b, sb, right = operand(kind, batch, 7, 96, dynamic=dynamic)
+        yield plain(f"{kind}-{batch}", "matmul_t_block_scaled", [a, sa, b, sb], left @ right.swapaxes(1, 2), "f32", block,
+                    units=96)
+
+
 def control(random):
     a, b, p = random("f32", 3, 4), random("f32", 3, 4), Tensor("i1", True)
     t = a.type()
@@ -254,6 +272,6 @@ def control(random):
 def cases():
     from breadth import tosa_convolutions
     random = Random(7)
-    for family in (elementwise, casts, reductions, moves, control):
+    for family in (elementwise, casts, reductions, moves, block_scaled, control):
         yield from family(random)
     yield from tosa_convolutions.cases()

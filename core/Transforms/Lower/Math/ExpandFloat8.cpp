@@ -13,16 +13,20 @@
 ///   f8E5M2        2         15    57344 (0x7b)     infinity     0x7c      0x7d .. 0x7f      yes
 ///   f8E4M3FNUZ    3         8     240 (0x7f)       NaN          none      0x80              no
 ///   f8E5M2FNUZ    2         16    57344 (0x7f)     NaN          none      0x80              no
+///   f8E8M0FNU     0         127   2^127 (0xfe)     NaN          none      0xff              no
 ///
 /// To f32 by way of f16, which chips convert: exponent and fraction move to their
 /// place in an f16 whose bias is larger, so that it is 2^(15 - bias) too small;
 /// the product is exact, subnormal numbers too. f8E5M2 is the upper half of an
 /// f16. The largest exponent of f8E5M2FNUZ would be an infinity there: its fields
 /// move into those of f32, and a subnormal number gets the exponent of the
-/// smallest normal one, which is subtracted again.
+/// smallest normal one, which is subtracted again. f8E8M0FNU, without a sign and a
+/// zero, is the exponent of the wider float; an f64 is made of it directly, since its
+/// smallest number is subnormal in f32.
 ///
 /// From f32: rounded to nearest even by adding half a unit in the last place;
-/// subnormal results by adding the number whose last place is theirs.
+/// subnormal results by adding the number whose last place is theirs. To f8E8M0FNU:
+/// the exponent alone, as in MLIR.
 ///
 /// No step has a subnormal f32 as operand or result.
 ///
@@ -61,6 +65,8 @@ std::optional<Format> formatOf(Type type) {
     return Format{3, 8, 0x7F, 0x80, false, /*hasNegativeZero=*/false};
   if (isa<Float8E5M2FNUZType>(type))
     return Format{2, 16, 0x7F, 0x80, false, /*hasNegativeZero=*/false};
+  if (isa<Float8E8M0FNUType>(type))
+    return Format{0, 127, 0xFE, 0xFF, false, /*hasNegativeZero=*/false};
   return std::nullopt;
 }
 
@@ -120,8 +126,25 @@ public:
     return bits(arith::OrIOp::create(b, value, sign), f32);
   }
 
+  /// A float of `width` bits, `fraction` of them below the point, of an f8E8M0FNU; `bias` is that of its exponent.
+  Value power(Value narrow, unsigned width, unsigned fraction, int bias) {
+    Type word = like(b.getIntegerType(width)), i8 = like(b.getI8Type());
+    Value byte = arith::BitcastOp::create(b, i8, narrow), exponent = arith::ExtUIOp::create(b, word, byte);
+    if (bias != f.bias)
+      exponent = add(exponent, number(bias - f.bias, word));
+    Value bits = arith::ShLIOp::create(b, exponent, number(fraction, word));
+    if (bias == f.bias) { // 2^-127, half of the smallest normal number
+      Value isLeast = arith::CmpIOp::create(b, P::eq, byte, number(0, i8));
+      bits = select(isLeast, number(int64_t(1) << (fraction - 1), word), bits);
+    }
+    int64_t nan = (((int64_t(2) * bias + 1) << 1) | 1) << (fraction - 1); // the exponent and the quiet bit
+    return select(isNaN(narrow), number(nan, word), bits);
+  }
+
   /// The 8-bit float from the bits of an f32.
   Value narrow(Value word, Type to) {
+    if (f.fraction == 0)
+      return arith::BitcastOp::create(b, to, arith::TruncIOp::create(b, like(b.getI8Type()), right(word, 23)));
     int drop = 23 - f.fraction;
     Value sign = both(right(word, 24), 0x80), magnitude = both(word, 0x7FFFFFFF);
     Value odd = both(right(magnitude, drop), 1);
@@ -179,6 +202,14 @@ Value expand(arith::ExtFOp op, Format format) {
   Words words(op, format);
   ImplicitLocOpBuilder &b = words.b;
   Type to = getElementTypeOrSelf(op.getType());
+  if (format.fraction == 0) {
+    if (to.isF64())
+      return words.bits(words.power(op.getIn(), 64, 52, 1023), op.getType());
+    if (to.isBF16())
+      return words.bits(words.power(op.getIn(), 16, 7, 127), op.getType());
+    Value single = words.bits(words.power(op.getIn(), 32, 23, 127), words.f32);
+    return to.isF32() ? single : arith::TruncFOp::create(b, op.getType(), single).getResult();
+  }
   if (to.isF16() && format.hasInfinity)
     return words.half(op.getIn());
   Value single = words.widen(op.getIn());

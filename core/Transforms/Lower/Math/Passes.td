@@ -54,10 +54,11 @@ def ExpandBfloats : Pass<"expand-bfloats", "::mlir::ModuleOp"> {
 def ExpandFloat8 : Pass<"expand-float8", "::mlir::ModuleOp"> {
   let summary = "Write conversions of 8-bit floats as integer arithmetic";
   let description = [{
-    `arith.extf` from and `arith.truncf` to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ, of scalars and vectors, become
-    shifts, comparisons and a conversion of f16 one way, arithmetic on 32-bit words the other: for chips without instructions for them. Values are rounded once, to nearest even; what
-    is too large becomes infinity (f8E5M2) or NaN (the others), never the largest number. `math.fma` of these types is
-    computed in f32.
+    `arith.extf` from and `arith.truncf` to f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ and f8E8M0FNU, of scalars and
+    vectors, become shifts, comparisons and a conversion of f16 one way, arithmetic on 32-bit words the other: for chips
+    without instructions for them. Values are rounded once, to nearest even; what is too large becomes infinity (f8E5M2)
+    or NaN (the others), never the largest number. f8E8M0FNU gets the exponent of its operand. `math.fma` of these types
+    is computed in f32.
 
     ```mlir
     %y = arith.extf %x : vector<16xf8E5M2> to vector<16xf32>

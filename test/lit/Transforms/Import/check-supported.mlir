@@ -36,8 +36,8 @@ func.func @f(%a: tensor<4xi128>) {
 
 // -----
 
-// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ}}
-func.func @f(%a: tensor<4xf8E8M0FNU>) {
+// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU}}
+func.func @f(%a: tensor<4xf8E4M3B11FNUZ>) {
   return
 }
 
@@ -141,4 +141,13 @@ func.func private @view(%a: memref<8x8xf32, strided<[16, 1]>>) {
 func.func @f(%a: tensor<?x0xi1>, %b: tensor<bf16>, %n: index) -> (tensor<?x0xi1>, i64) {
   %c = arith.constant 1 : i64
   return %a, %c : tensor<?x0xi1>, i64
+}
+
+// -----
+
+func.func @f(%a: tensor<4x64xf32>) -> (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>) {
+  // expected-error@+1 {{unsupported operation: 'tosa.cast_to_block_scaled'; which scale a block gets is not compiled: compute it with arith, and divide by it}}
+  %d, %s = "tosa.cast_to_block_scaled"(%a) <{block_size = #tosa.block_size<BLOCK_SIZE_32>}>
+      : (tensor<4x64xf32>) -> (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>)
+  return %d, %s : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
 }

@@ -92,3 +92,28 @@ func.func @others(%x: f32, %y: f64) -> (f16, bf16) {
   %w = arith.truncf %x : f32 to bf16
   return %v, %w : f16, bf16
 }
+
+// A power of two is the exponent of the wider float: its smallest number is subnormal in f32, and one code is NaN.
+// CHECK-LABEL: func.func @power
+// CHECK: %[[B:.*]] = arith.bitcast %arg0 : f8E8M0FNU to i8
+// CHECK: %[[E:.*]] = arith.extui %[[B]] : i8 to i32
+// CHECK: arith.shli %[[E]], %{{.*}} : i32
+// CHECK: arith.constant 4194304 : i32
+// CHECK: arith.constant -1 : i8
+// CHECK: arith.constant 2143289344 : i32
+// CHECK: arith.bitcast %{{.*}} : i32 to f32
+func.func @power(%x: f8E8M0FNU) -> f32 {
+  %y = arith.extf %x : f8E8M0FNU to f32
+  return %y : f32
+}
+
+// Back it is the exponent alone.
+// CHECK-LABEL: func.func @exponent
+// CHECK: %[[W:.*]] = arith.bitcast %arg0 : vector<4xf32> to vector<4xi32>
+// CHECK: %[[E:.*]] = arith.shrui %[[W]]
+// CHECK: %[[C:.*]] = arith.trunci %[[E]] : vector<4xi32> to vector<4xi8>
+// CHECK: arith.bitcast %[[C]] : vector<4xi8> to vector<4xf8E8M0FNU>
+func.func @exponent(%x: vector<4xf32>) -> vector<4xf8E8M0FNU> {
+  %y = arith.truncf %x : vector<4xf32> to vector<4xf8E8M0FNU>
+  return %y : vector<4xf8E8M0FNU>
+}

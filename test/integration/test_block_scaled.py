@@ -1,0 +1,140 @@
+"""Block-scaled operands: f8E8M0FNU as a type of arrays, and products of 8-bit floats with one scale for 32 elements along k, from
+generics and from TOSA, against float64 on the host and on emulated chips."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from conftest import BUILD
+from float8 import SCALE, WIDE, dtype, same_bits
+from test_float8 import cast, run
+
+CHIPS = ["cpu:host", "nvidia:H200", "amd:MI300X", "amd:MI350", "accelerator:npu"]
+
+
+def where(target):
+    return ["--target", target] + ([] if target.startswith("cpu") else ["--device", "emulator"])
+
+
+@pytest.fixture(autouse=True)
+def templates(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_TARGET_PATH", str(BUILD / "lib" / "tilewright"))
+
+
+@pytest.mark.parametrize("target", CHIPS[:3])
+@pytest.mark.parametrize("wide", WIDE)
+def test_all_scales_widen(wide, target, tool, tmp_path):
+    codes = np.arange(256, dtype=np.uint8)
+    got = run(tool, tmp_path, cast("f8E8M0FNU", wide), [codes], ["f8E8M0FNU"], wide, *where(target))
+    with np.errstate(over="ignore"):
+        assert same_bits(got, codes.view(SCALE).astype(np.float64).astype(dtype(wide)))
+
+
+@pytest.mark.parametrize("target", CHIPS[:3])
+@pytest.mark.parametrize("wide", ["f32", "f64"])
+def test_a_number_becomes_its_exponent(wide, target, tool, tmp_path):
+    powers = np.exp2(np.arange(-126, 128, dtype=np.float64))
+    below, above = powers * (1 - 2.0**-23), powers * (2 - 2.0**-23)
+    values = np.concatenate([powers, above, -above, [0.0, 2.0**-127, np.inf, -np.inf, np.nan]]).astype(dtype(wide))
+    got = run(tool, tmp_path, cast(wide, "f8E8M0FNU"), [values], [wide], "ui8", *where(target))
+    exponents = np.arange(1, 255)
+    assert np.array_equal(got, np.concatenate([exponents] * 3 + [[0, 0, 255, 255, 255]]))
+    got = run(tool, tmp_path, cast(wide, "f8E8M0FNU"), [below[1:].astype(dtype(wide))], [wide], "ui8", *where(target))
+    assert np.array_equal(got, exponents[:-1])
+
+
+def scaled(name, rows, k, kind, data, scale):
+    """A generic that multiplies an operand by its scales."""
+    return f"""
+      %{name}e = tensor.empty() : tensor<{rows}x{k}xf32>
+      %{name} = linalg.generic {{indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k floordiv 32)>,
+          affine_map<(i, k) -> (i, k)>], iterator_types = ["parallel", "parallel"]}}
+          ins(%{data}, %{scale} : tensor<{rows}x{k}x{kind}>, tensor<{rows}x{k // 32}xf8E8M0FNU>) outs(%{name}e : tensor<{rows}x{k}xf32>) {{
+      ^bb0(%x: {kind}, %y: f8E8M0FNU, %o: f32):
+        %0 = arith.extf %x : {kind} to f32
+        %1 = arith.extf %y : f8E8M0FNU to f32
+        %2 = arith.mulf %0, %1 : f32
+        linalg.yield %2 : f32
+      }} -> tensor<{rows}x{k}xf32>"""
+
+
+def program(form, m, n, k, a, b):
+    """C[i, j] = sum of A[i, k] * SA[i, k / 32] * B[j, k] * SB[j, k / 32], as a chain of generics, one generic, or TOSA's op."""
+    types = [f"{m}x{k}x{a}", f"{m}x{k // 32}xf8E8M0FNU", f"{n}x{k}x{b}", f"{n}x{k // 32}xf8E8M0FNU"]
+    lead = "1x" if form == "tosa" else ""
+    arguments = ", ".join(f"%{name}: tensor<{lead}{type}>" for name, type in zip(("a", "sa", "b", "sb"), types))
+    c, head = f"tensor<{lead}{m}x{n}xf32>", ""
+    if form == "tosa":
+        operands = ", ".join(f"tensor<1x{type}>" for type in types)
+        body = f"""%r = "tosa.matmul_t_block_scaled"(%a, %sa, %b, %sb) <{{block_size = #tosa.block_size<BLOCK_SIZE_32>}}>
+          : ({operands}) -> {c}"""
+        return f"func.func @f({arguments}) -> {c} {{\n      {body}\n      return %r : {c}\n    }}"
+    head = f"""
+      %z = arith.constant 0.0 : f32
+      %e = tensor.empty() : {c}
+      %c = linalg.fill ins(%z : f32) outs(%e : {c}) -> {c}"""
+    loops = 'iterator_types = ["parallel", "parallel", "reduction"]'
+    maps = {name: f"affine_map<(i, j, k) -> ({name})>" for name in ("i, k", "j, k", "i, j", "i, k floordiv 32", "j, k floordiv 32")}
+    if form == "chain":
+        body = f"""{scaled("wa", m, k, a, "a", "sa")}{scaled("wb", n, k, b, "b", "sb")}
+      %r = linalg.generic {{indexing_maps = [{maps["i, k"]}, {maps["j, k"]}, {maps["i, j"]}], {loops}}}
+          ins(%wa, %wb : tensor<{m}x{k}xf32>, tensor<{n}x{k}xf32>) outs(%c : {c}) {{
+      ^bb0(%x: f32, %y: f32, %o: f32):
+        %0 = arith.mulf %x, %y : f32
+        %1 = arith.addf %o, %0 : f32
+        linalg.yield %1 : f32
+      }} -> {c}"""
+    else:
+        inputs = ", ".join(f"tensor<{type}>" for type in types)
+        body = f"""
+      %r = linalg.generic {{indexing_maps = [{maps["i, k"]}, {maps["i, k floordiv 32"]}, {maps["j, k"]}, {maps["j, k floordiv 32"]},
+          {maps["i, j"]}], {loops}}} ins(%a, %sa, %b, %sb : {inputs}) outs(%c : {c}) {{
+      ^bb0(%x: {a}, %u: f8E8M0FNU, %y: {b}, %v: f8E8M0FNU, %o: f32):
+        %0 = arith.extf %x : {a} to f32
+        %1 = arith.extf %u : f8E8M0FNU to f32
+        %2 = arith.mulf %0, %1 : f32
+        %3 = arith.extf %y : {b} to f32
+        %4 = arith.extf %v : f8E8M0FNU to f32
+        %5 = arith.mulf %3, %4 : f32
+        %6 = arith.mulf %2, %5 : f32
+        %7 = arith.addf %o, %6 : f32
+        linalg.yield %7 : f32
+      }} -> {c}"""
+    return f"func.func @f({arguments}) -> {c} {{{head}{body}\n      return %r : {c}\n    }}"
+
+
+@pytest.mark.parametrize("target", CHIPS)
+@pytest.mark.parametrize("form, m, n, k, a, b", [("chain", 37, 41, 96, "f8E4M3FN", "f8E5M2"), ("generic", 64, 48, 128, "f8E5M2", "f8E4M3FN"),
+                                                 ("tosa", 33, 64, 64, "f8E4M3FN", "f8E4M3FN")])
+def test_products(form, m, n, k, a, b, target, tool, tmp_path):
+    random = np.random.default_rng(5)
+    operands, wide = [], []
+    for rows, kind in ((m, a), (n, b)):
+        data = random.standard_normal((rows, k)).astype(dtype(kind))
+        scale = random.integers(127 - 20, 127 + 20, (rows, k // 32), dtype=np.uint8)
+        operands += [data, scale]
+        wide.append(data.astype(np.float64) * np.repeat(np.exp2(scale.astype(np.float64) - 127), 32, axis=1))
+    exact, size = wide[0] @ wide[1].T, np.abs(wide[0]) @ np.abs(wide[1]).T
+    if form == "tosa":
+        operands = [x[None] for x in operands]
+    got = run(tool, tmp_path, program(form, m, n, k, a, b), operands, [a, "f8E8M0FNU", b, "f8E8M0FNU"], "f32", *where(target))
+    assert np.all(np.abs(got.reshape(exact.shape) - exact) <= (k + 2) * 2.0**-23 * size)
+
+
+def test_the_reference_agrees(tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(program("generic", 20, 24, 64, "f8E4M3FN", "f8E4M3FN"))
+    tool("tw-run", path, "--verify")
+    tool("tw-run", path, "--verify", "--fp=strict")
+
+
+@pytest.mark.parametrize("target, unit", [("amd:MI300X", "mfma_cdna3_.*_bf16_f32"), ("nvidia:H200", ".*_bf16_f32")])
+@pytest.mark.parametrize("form", ["chain", "generic", "tosa"])
+def test_units_of_bf16_take_scaled_operands(form, target, unit, tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(program(form, 256, 256, 256, "f8E4M3FN", "f8E4M3FN"))
+    decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json"))
+    chosen = [d["choice"]["unit"] for d in decisions if d["decision"] == "contraction"]
+    assert len(chosen) == 1 and re.fullmatch(unit, chosen[0].partition(".")[2])
