@@ -225,12 +225,14 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
   for (auto [count, clocks] : costs)
     if (count == 256)
       found.translate = clocks;
-  for (auto [count, clocks] : costs) {
-    if (clocks < found.translate / 2)
-      found.first = std::max<double>(found.first, count);
-    if (clocks < (found.translate + found.walk) / 2)
-      found.all = std::max<double>(found.all, count);
-  }
+  // The last number of pages before the curve rises for the first time: where the lines just fill the first cache, both
+  // chases miss it, and the difference falls again.
+  auto before = [&](double limit) {
+    auto risen = llvm::find_if(costs, [&](const auto &cost) { return cost.second >= limit; });
+    return double(risen == costs.begin() ? known : std::prev(risen)->first);
+  };
+  found.first = before(found.translate / 2);
+  found.all = before((found.translate + found.walk) / 2);
   // Independent loads from as many pages: what each still costs more than lines side by side is its part of the walks
   // that are under way at once.
   auto apart = scatteredClocks(bench, pages, mostPages, pageBytes, lineBytes, /*stores=*/false);
