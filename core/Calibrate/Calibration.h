@@ -48,6 +48,13 @@ struct MeasuredField {
 /// All fields of `chip` that its cores' kernels can tell. Error: the chip is no scratchpad target, or a kernel fails.
 llvm::Expected<std::vector<MeasuredField>> measureFields(const TargetDescription &chip, Clocks &clocks);
 
+/// The same of the machine that this process runs on: the numbers of `report`, as Target::measure gives them, that
+/// `chip` has or that it leaves out. Error: it is no such report.
+llvm::Expected<std::vector<MeasuredField>> fieldsOfReport(const TargetDescription &chip, llvm::StringRef report);
+
+/// Nanoseconds to wake a warm team of all cores' threads and to meet again: the number `team`. Error: no such library.
+llvm::Expected<double> teamNanoseconds();
+
 /// "PATH=VALUE,PATH=VALUE" of the fields whose record differs from what was measured; empty: none does.
 std::string assignmentsOf(llvm::ArrayRef<MeasuredField> fields);
 

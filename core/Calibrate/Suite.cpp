@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Times by the trace of a call, predictions by planning for changed chips.
+/// Times by the trace of a call, on the host by many calls; predictions by planning for changed chips.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +23,16 @@
 using namespace tilewright;
 using namespace tilewright::calibrate;
 
+/// Seconds of a call on this machine. The fastest of many samples: in the others something else took the core or what
+/// the cores share.
+static llvm::Expected<double> fastestCall(Run &run) {
+  constexpr unsigned samples = 25;
+  auto measured = run.benchmark(samples);
+  if (!measured)
+    return measured.takeError();
+  return *llvm::min_element(measured->samples);
+}
+
 /// Seconds of the kernels of one call of the program in `file`, by the clock of the device.
 static llvm::Expected<double> measureProgram(const std::string &file, const std::string &chip,
                                              const SuitePlace &place) {
@@ -34,7 +44,7 @@ static llvm::Expected<double> measureProgram(const std::string &file, const std:
     return llvm::createStringError("'" + file + "' cannot be read");
   RunOptions options;
   options.compile.target = chip;
-  options.place.emulator = place.command.empty();
+  options.place.emulator = !place.isHost && place.command.empty();
   std::unique_ptr<ExecDevice> device;
   if (!place.command.empty()) {
     auto opened = ExecDevice::open(place.command, chip, place.timeout);
@@ -42,6 +52,10 @@ static llvm::Expected<double> measureProgram(const std::string &file, const std:
       return opened.takeError();
     device = std::move(*opened);
     options.place.process = device.get();
+  }
+  if (place.isHost) {
+    auto run = Run::create(*module, options, {});
+    return run ? fastestCall(**run) : run.takeError();
   }
   ProgramTrace trace(context, chip);
   trace.watch(options);
@@ -71,6 +85,17 @@ static llvm::Expected<std::vector<double>> predict(llvm::ArrayRef<std::string> f
   return seconds;
 }
 
+PredictionErrors calibrate::errorsOf(llvm::ArrayRef<SuiteResult> results, bool calibrated) {
+  std::vector<double> errors;
+  for (const SuiteResult &result : results)
+    if (result.refusal.empty())
+      errors.push_back(std::fabs((calibrated ? result.calibrated : result.byRecord) / result.measured - 1));
+  if (errors.empty())
+    return {};
+  llvm::sort(errors);
+  return {errors.size(), errors[errors.size() / 2], errors[(errors.size() * 95 - 1) / 100]};
+}
+
 llvm::Expected<std::vector<SuiteResult>> calibrate::runSuite(llvm::ArrayRef<std::string> files, llvm::StringRef chip,
                                                              llvm::ArrayRef<MeasuredField> fields,
                                                              const SuitePlace &place) {
@@ -90,7 +115,7 @@ llvm::Expected<std::vector<SuiteResult>> calibrate::runSuite(llvm::ArrayRef<std:
   for (auto [i, file] : llvm::enumerate(files)) {
     SuiteResult result;
     result.program = llvm::sys::path::stem(file).str();
-    auto seconds = measureProgram(file, record, place);
+    auto seconds = measureProgram(file, place.isHost ? changed(fields) : record, place);
     if (!seconds)
       return seconds.takeError();
     result.measured = *seconds;

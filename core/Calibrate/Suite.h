@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each program runs as it is planned for the record's chip. It is planned again with all measured fields, and with
-/// each of them alone: the one that brings the prediction nearest to the measured time explains the error best.
+/// Each program runs as it is planned for the record's chip, on the host as it is planned with the measured fields. It
+/// is planned with the record, with all measured fields, and with each of them alone: the one that brings the
+/// prediction nearest to the measured time explains the error best.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +19,9 @@
 
 namespace tilewright::calibrate {
 
-/// Where programs run: a process, or the emulator where `command` is empty.
+/// Where programs run: this machine, a process, or the emulator where `command` is empty.
 struct SuitePlace {
+  bool isHost = false;
   std::string command;
   double timeout = 60; // seconds
 };
@@ -30,6 +32,14 @@ struct SuiteResult {
   std::string explainedBy;                           // a path; empty: no field brings the prediction nearer
   std::string refusal;                               // why there are no numbers
 };
+
+/// How far predictions are from what was measured, as parts of it: in the median, and of 95 in 100 programs at most.
+struct PredictionErrors {
+  size_t programs = 0;
+  double median = 0, most = 0;
+};
+/// Of the predictions by the record, or of those with the measured fields.
+PredictionErrors errorsOf(llvm::ArrayRef<SuiteResult> results, bool calibrated);
 
 /// Runs and predicts `files` on `chip` ("target:chip"). Error: a file that cannot be read or does not run.
 llvm::Expected<std::vector<SuiteResult>> runSuite(llvm::ArrayRef<std::string> files, llvm::StringRef chip,

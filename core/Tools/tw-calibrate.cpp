@@ -11,7 +11,7 @@
 ///
 ///   tw-calibrate --target acme:one --device exec:PROG [PROGRAM.mlir...] [--save]
 ///
-///   tw-calibrate --target cpu [--save]   the machine that this runs on, by the target's own measurement
+///   tw-calibrate --target cpu [PROGRAM.mlir...] [--save]   the machine that this runs on, by the target's measurement
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,21 +48,6 @@ struct Arguments {
 };
 } // namespace
 
-/// The host: what its target measures.
-static int measureHost(const Arguments &arguments) {
-  if (!arguments.programs.empty())
-    return fail(
-        "programs are compared on --device emulator or exec:PROG; on the host, tw-run --benchmark measures one");
-  auto target = TargetRegistry::get().targetOf(arguments.target.target);
-  if (!target)
-    return fail(target.takeError());
-  llvm::Expected<std::string> report = (*target)->measure(arguments.save);
-  if (!report)
-    return fail(report.takeError());
-  llvm::outs() << *report << "\n";
-  return finish(0);
-}
-
 static void print(llvm::ArrayRef<calibrate::MeasuredField> fields) {
   llvm::outs() << llvm::format("%-38s %10s %10s\n", "field", "record", "measured");
   for (const calibrate::MeasuredField &field : fields)
@@ -86,6 +71,11 @@ static void print(llvm::ArrayRef<calibrate::SuiteResult> results) {
   }
 }
 
+static void print(const char *whose, const calibrate::PredictionErrors &errors) {
+  llvm::outs() << llvm::format("%s: median error %.1f %%, 95 %% of %zu programs below %.1f %%\n", whose,
+                               100 * errors.median, errors.programs, 100 * errors.most);
+}
+
 static json::Object toJson(llvm::ArrayRef<calibrate::MeasuredField> fields,
                            llvm::ArrayRef<calibrate::SuiteResult> results) {
   json::Array list, programs;
@@ -105,6 +95,85 @@ static json::Object toJson(llvm::ArrayRef<calibrate::MeasuredField> fields,
     programs.push_back(std::move(object));
   }
   return json::Object{{"fields", std::move(list)}, {"programs", std::move(programs)}};
+}
+
+namespace {
+/// What was measured, and where it was kept.
+struct Found {
+  std::vector<calibrate::MeasuredField> fields;
+  std::vector<calibrate::SuiteResult> results;
+  std::string saved; // a file; empty: nowhere
+};
+} // namespace
+
+static int report(const Arguments &arguments, const Found &found) {
+  if (arguments.json) {
+    llvm::outs() << llvm::formatv("{0:2}", json::Value(toJson(found.fields, found.results))) << "\n";
+    return finish(0);
+  }
+  print(found.fields);
+  if (!found.results.empty()) {
+    print(found.results);
+    print("\nby record", calibrate::errorsOf(found.results, /*calibrated=*/false));
+    print("calibrated", calibrate::errorsOf(found.results, /*calibrated=*/true));
+  }
+  const std::string changes = calibrate::assignmentsOf(found.fields);
+  llvm::outs() << "\n"
+               << (changes.empty()
+                       ? std::string("the record agrees within 5 %\n")
+                       : llvm::formatv("as a chip: {0}@{1}\n", arguments.target.target.getValue(), changes));
+  if (!found.saved.empty())
+    llvm::outs() << "saved: " << found.saved << "\n";
+  return finish(0);
+}
+
+/// Keeps what differs for TARGET:CHIP@measured.
+static llvm::Expected<std::string> save(const TargetDescription &chip,
+                                        llvm::ArrayRef<calibrate::MeasuredField> fields) {
+  std::vector<std::pair<std::string, double>> differing;
+  for (const calibrate::MeasuredField &field : fields)
+    if (field.differs())
+      differing.emplace_back(field.path, field.measured);
+  return saveMeasured((chip.target() + ":" + chip.chip()).str(), differing);
+}
+
+/// The host: what its target measures. The chip that is this machine finds what the target keeps; any other chip is
+/// compared with this machine, and keeps it as a chip that was measured.
+static int measureHost(const Arguments &arguments) {
+  auto target = TargetRegistry::get().targetOf(arguments.target.target);
+  if (!target)
+    return fail(target.takeError());
+  auto chip = TargetRegistry::get().describe(arguments.target.target);
+  if (!chip)
+    return fail(chip.takeError());
+  const bool isKeptByTarget = (*chip)->chip() == (*target)->defaultChip();
+  llvm::Expected<std::string> measured = (*target)->measure(arguments.save && isKeptByTarget);
+  if (!measured)
+    return fail(measured.takeError());
+  Found found;
+  auto fields = calibrate::fieldsOfReport(**chip, *measured);
+  if (!fields)
+    return fail(fields.takeError());
+  found.fields = std::move(*fields);
+  if (auto record = (*chip)->number(Number::Team)) {
+    if (auto team = calibrate::teamNanoseconds())
+      found.fields.push_back({"numbers.team", *record, *team});
+    else
+      llvm::consumeError(team.takeError()); // programs of several threads cannot run here
+  }
+  calibrate::SuitePlace here;
+  here.isHost = true;
+  auto results = calibrate::runSuite(arguments.programs, arguments.target.target, found.fields, here);
+  if (!results)
+    return fail(results.takeError());
+  found.results = std::move(*results);
+  if (arguments.save && !isKeptByTarget) {
+    auto path = save(**chip, found.fields);
+    if (!path)
+      return fail(path.takeError());
+    found.saved = *path;
+  }
+  return report(arguments, found);
 }
 
 int main(int argc, char **argv) {
@@ -138,33 +207,18 @@ int main(int argc, char **argv) {
   if (!fields)
     return fail(fields.takeError());
   clocks->reset(); // a process is started once for each use
-  auto results = calibrate::runSuite(arguments.programs, arguments.target.target, *fields,
-                                     {isProcess ? process.str() : "", arguments.timeout});
+  Found found;
+  found.fields = std::move(*fields);
+  auto results = calibrate::runSuite(arguments.programs, arguments.target.target, found.fields,
+                                     {false, isProcess ? process.str() : "", arguments.timeout});
   if (!results)
     return fail(results.takeError());
-  std::string saved;
+  found.results = std::move(*results);
   if (arguments.save) {
-    std::vector<std::pair<std::string, double>> differing;
-    for (const calibrate::MeasuredField &field : *fields)
-      if (field.differs())
-        differing.emplace_back(field.path, field.measured);
-    auto path = saveMeasured(((*chip)->target() + ":" + (*chip)->chip()).str(), differing);
+    auto path = save(**chip, found.fields);
     if (!path)
       return fail(path.takeError());
-    saved = *path;
+    found.saved = *path;
   }
-  if (arguments.json) {
-    llvm::outs() << llvm::formatv("{0:2}", json::Value(toJson(*fields, *results))) << "\n";
-    return finish(0);
-  }
-  print(*fields);
-  if (!results->empty())
-    print(*results);
-  const std::string found = calibrate::assignmentsOf(*fields);
-  llvm::outs() << "\n"
-               << (found.empty() ? std::string("the record agrees within 5 %\n")
-                                 : llvm::formatv("as a chip: {0}@{1}\n", arguments.target.target.getValue(), found));
-  if (!saved.empty())
-    llvm::outs() << "saved: " << saved << "\n";
-  return finish(0);
+  return report(arguments, found);
 }

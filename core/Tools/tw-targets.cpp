@@ -1,4 +1,4 @@
-//===- tw-targets.cpp - Targets, chips and units, shown and measured ------- ===//
+//===- tw-targets.cpp - Targets, chips and units, shown ---------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,6 @@
 ///   tw-targets cpu                      the chips of one target with their units
 ///   tw-targets acme:one                 all facts of one chip
 ///   tw-targets acme:one --draw=UNIT:c [--as=UNIT:a]   the layout of an operand; its conversion to another
-///   tw-targets cpu --measure [--save]   measures the machine that this runs on
 ///
 /// `--json` prints the same for scripts; `--load-target=lib.so` adds a plugin.
 ///
@@ -44,10 +43,7 @@ struct Arguments {
                             cl::value_desc("UNIT:OPERAND"), cl::cat(category)};
   cl::opt<std::string> as{"as", cl::desc("With --draw: how its elements become those of another operand"),
                           cl::value_desc("UNIT:OPERAND"), cl::cat(category)};
-  cl::opt<bool> measure{"measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
-                        cl::cat(category)};
-  cl::opt<bool> save{"save", cl::desc("With --measure: keep the numbers where the target finds them"),
-                     cl::cat(category)};
+  cl::opt<bool> measure{"measure", cl::Hidden}; // of earlier versions
   cl::list<std::string> plugins{"load-target", cl::desc("Load a target plugin"), cl::value_desc("library"),
                                 cl::cat(category)};
 };
@@ -173,29 +169,15 @@ static int run(const Arguments &arguments) {
   }
   if (llvm::Error error = registry.loadSearchPath())
     llvm::errs() << "tw-targets: warning: " << llvm::toString(std::move(error)) << "\n";
-  if (arguments.html && (arguments.json || arguments.measure || !what.contains(':')))
+  if (arguments.measure)
+    return fail(llvm::createStringError("tw-calibrate --target cpu --save measures the machine that it runs on"));
+  if (arguments.html && (arguments.json || !what.contains(':')))
     return fail(llvm::createStringError("--html draws one chip: tw-targets TARGET:CHIP --html"));
-  if (!arguments.draw.empty() && (arguments.json || arguments.html || arguments.measure || !what.contains(':')))
+  if (!arguments.draw.empty() && (arguments.json || arguments.html || !what.contains(':')))
     return fail(llvm::createStringError("--draw draws an operand of one chip's unit: tw-targets TARGET:CHIP "
                                         "--draw=UNIT:OPERAND"));
   if (!arguments.as.empty() && arguments.draw.empty())
     return fail(llvm::createStringError("--as says what becomes of the operand of --draw; give both"));
-  if (arguments.save && !arguments.measure)
-    return fail(llvm::createStringError("--save keeps what --measure finds; give both"));
-
-  if (arguments.measure) {
-    auto [name, chip] = what.split(':');
-    if (registry.targets().empty())
-      return fail(llvm::createStringError("no target is linked in or loaded"));
-    llvm::Expected<const Target *> target = name.empty() ? registry.targets().front() : registry.target(name);
-    if (!target)
-      return fail(target.takeError());
-    llvm::Expected<std::string> report = (*target)->measure(arguments.save);
-    if (!report)
-      return fail(report.takeError());
-    llvm::outs() << *report << "\n";
-    return 0;
-  }
   if (what.empty())
     return list(registry.targets(), /*withUnits=*/false, arguments.json);
   if (!what.contains(':')) {
@@ -220,7 +202,7 @@ int main(int argc, char **argv) {
   Command command(argc, argv);
   Arguments arguments;
   cl::HideUnrelatedOptions(arguments.category);
-  cl::ParseCommandLineOptions(argc, argv, "Targets, chips and units, shown and measured\n");
+  cl::ParseCommandLineOptions(argc, argv, "Targets, chips and units, shown\n");
   registerLinkedTargets();
   return finish(run(arguments));
 }

@@ -59,7 +59,7 @@ class MoveNumbers {
 
 /// How cores with vectors meet memory, beside what the memories say. Only chips with a file of vector registers have these.
 class CoreNumbers {
-  defvar Usual = Guess<"usual for a server core of about 2018: measure it with tw-targets --measure">;
+  defvar Usual = Guess<"usual for a server core of about 2018: measure it with tw-calibrate">;
   Fact core_issue = Fact<PerClock<4>, Usual>;          // instructions of all kinds
   Fact window = Fact<Count<224>, Usual>;               // instructions under way out of order
   Fact misses = Fact<Count<16>, Usual>;                // lines under way to a core that no prefetcher foresaw

@@ -10,7 +10,7 @@
 /// measured rates:
 ///
 ///   features, cores, cache sizes   found (what is legal)
-///   rates, bandwidths, unit costs  measured and saved, else of the family, else of the ISA's generic record
+///   rates, bandwidths, unit costs  measured and saved, else of the family, else generic (HostFacts.h)
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +31,12 @@ std::vector<ChipTable> recordedChips();
 llvm::Expected<ChipTable> host();
 /// The same without the saved rates.
 ChipTable detectHost();
+/// The same as if no table knew its family: the chip `host-generic`.
+ChipTable detectGeneric();
+/// The record of an instruction set, as all machines of it have: "x86-64-v4", "x86-64-v3", "x86-64" or "armv8-a".
+std::string instructionSetOf(const llvm::StringMap<bool> &features, const llvm::Triple &triple);
+/// A chip of this folder by its name, which is one.
+ChipTable recordOf(llvm::StringRef name);
 /// The record whose numbers fit a machine: by its features, since the name that LLVM finds for it (`processor`) follows
 /// from a model number that hypervisors make up; the name decides only between families of the same features.
 std::string familyOf(llvm::StringRef processor, const llvm::StringMap<bool> &features, const llvm::Triple &triple);

@@ -67,7 +67,7 @@ class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name
     UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<5>, GoldenCove>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, GoldenCove>,
     UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, GoldenCove>
   ];
-  // Misses, streams and what prefetchers follow: by `--measure` on Granite Rapids 64 and 1 in the last cache; fewer where other
+  // Misses, streams and what prefetchers follow: by tw-calibrate on Granite Rapids 64 and 1 in the last cache; fewer where other
   // cores use it too.
   let ldexp_f32 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>;
   let ldexp_f64 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>; let fma_f32 = Fact<PerClock<2>, GoldenCove>;
@@ -110,7 +110,7 @@ def SapphireRapids : GoldenCoveChip<"sapphire-rapids", "sapphirerapids", 56, 109
 }
 
 // The same cores with a larger, slower last cache behind a mesh.
-defvar GraniteMeasured = Measured<"Granite Rapids virtual machine, tw-targets --measure">;
+defvar GraniteMeasured = Measured<"Granite Rapids virtual machine, tw-calibrate">;
 def GraniteRapids : GoldenCoveChip<"granite-rapids", "graniterapids", 96, 50331648> {
   let summary = "Intel Granite Rapids with AMX";
   let clockMHz = 3400;

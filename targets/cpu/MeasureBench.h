@@ -67,7 +67,6 @@ llvm::Type *vectorType(ElementKind kind, int64_t count, llvm::LLVMContext &conte
 llvm::Expected<std::optional<double>> unitClocks(Bench &bench, const MatrixUnit &unit, unsigned chains);
 /// Clocks of one element-wise instruction on whole registers of f32.
 llvm::Expected<double> instructionClocks(Bench &bench, int64_t registerBytes, llvm::StringRef op, unsigned chains);
-
 enum class Stream { Read, Write, StreamingWrite };
 /// Bytes per clock of one pass after another over the first `bytes` of the buffer, a power of two.
 llvm::Expected<double> streamRate(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind);

@@ -36,6 +36,15 @@ static double median(unsigned samples, function_ref<double()> sample) {
   return values[values.size() / 2];
 }
 
+/// The least of some samples: what a latency is while nobody else wants the memory. What others take of bandwidths is
+/// `streamShare`.
+static double least(unsigned samples, function_ref<double()> sample) {
+  double best = INFINITY;
+  for (unsigned i = 0; i < samples; ++i)
+    best = std::min(best, sample());
+  return best;
+}
+
 /// One pass after another over the first `bytes`, four registers an iteration.
 static Expected<Loop> compileStream(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind,
                                     int64_t offsetBytes = 0) {
@@ -77,7 +86,8 @@ static Expected<Loop> compileChase(Bench &bench) {
 }
 
 /// Clocks of one load of `chase` over `count` lines that are `stride` bytes apart, in random order.
-static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count, int64_t stride, int64_t lineBytes) {
+static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
+                          int64_t pageBytes = 4096) {
   std::vector<int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(1);
@@ -85,10 +95,12 @@ static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count,
   // On each page another line, so that all sets of the caches are used.
   auto place = [&](int64_t i) {
     int64_t number = order[i % count];
-    return static_cast<char *>(buffer) + number * stride + number * lineBytes % stride;
+    return static_cast<char *>(buffer) + number * stride + number * lineBytes % std::min(stride, pageBytes);
   };
-  int64_t steps = std::clamp<int64_t>(4 * count, 20000, 300000);
-  double time = median(7, [&] {
+  // Short samples: where other programs take turns on this core, some are not interrupted, and find what they just
+  // wrote.
+  int64_t steps = std::clamp<int64_t>(count, 20000, 300000);
+  double time = least(25, [&] {
     for (int64_t i = 0; i < count; ++i) // anew each time: the loop's end overwrites the first line
       *reinterpret_cast<void **>(place(i)) = place(i + 1);
     return seconds(chase, buffer, steps);
@@ -130,7 +142,7 @@ static Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t coun
   });
   if (!loop)
     return loop.takeError();
-  double time = median(9, [&] { return seconds(*loop, buffer, iterations); });
+  double time = least(9, [&] { return seconds(*loop, buffer, iterations); });
   return time * bench.hertz / (iterations * perIteration);
 }
 
@@ -165,7 +177,7 @@ static Expected<double> columnClocks(Bench &bench, int64_t bytes, int64_t lineBy
   });
   if (!loop)
     return loop.takeError();
-  double time = median(9, [&] { return seconds(*loop, bench.buffer, count); });
+  double time = least(9, [&] { return seconds(*loop, bench.buffer, count); });
   return time * bench.hertz / double(count);
 }
 
@@ -196,8 +208,8 @@ Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64
 }
 
 Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes, int64_t lineBytes) {
-  constexpr int64_t mostPages = 8192, known = 16;
-  int64_t bytes = mostPages * pageBytes;
+  constexpr int64_t mostPages = 8192, known = 16, distance = 4; // pages from one to the next
+  int64_t bytes = distance * mostPages * pageBytes;
   void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
     return createStringError("no memory for the pages of the measurement");
@@ -210,29 +222,42 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
   if (!chase)
     return chase.takeError();
   // What the same number of lines costs where they lie side by side is the caches' part.
-  std::vector<std::pair<int64_t, double>> costs;
-  for (int64_t power = known; power <= mostPages; power *= 2)
-    for (int64_t count : {power, power + power / 2}) {
-      if (count > mostPages)
-        break;
-      double apart = chaseClocks(bench, *chase, pages, count, pageBytes, lineBytes);
-      double together = chaseClocks(bench, *chase, bench.buffer, count, lineBytes, lineBytes);
-      costs.emplace_back(count, std::max(apart - together, 0.0));
-    }
-  // Between the two steps of the curve lies what a translation of the second buffer costs: 256 pages exceed the first
+  using Costs = std::vector<std::pair<int64_t, double>>;
+  auto costsAt = [&](int64_t stride) {
+    Costs costs;
+    for (int64_t power = known; power <= mostPages; power *= 2)
+      for (int64_t count : {power, power + power / 2}) {
+        if (count > mostPages)
+          break;
+        double apart = chaseClocks(bench, *chase, pages, count, stride, lineBytes, pageBytes);
+        double together = chaseClocks(bench, *chase, bench.buffer, count, lineBytes, lineBytes);
+        costs.emplace_back(count, std::max(apart - together, 0.0));
+      }
+    return costs;
+  };
+  const Costs near = costsAt(pageBytes), far = costsAt(distance * pageBytes);
+  auto at = [](const Costs &costs, double count) {
+    auto found = llvm::find_if(costs, [&](const auto &cost) { return double(cost.first) >= count; });
+    return found == costs.end() ? costs.back().second : found->second;
+  };
+  // The last number of pages before the curve rises for the first time: where the lines just fill the first cache, both
+  // chases miss it, and the difference falls again.
+  auto before = [](const Costs &costs, double limit) {
+    auto risen = llvm::find_if(costs, [&](const auto &cost) { return cost.second >= limit; });
+    return double(risen == costs.begin() ? known : std::prev(risen)->first);
+  };
+  // Between the two steps of the curve lies what a translation of the second buffer costs: 128 pages exceed the first
   // one of every processor, and stay in the second.
-  Translations found{known, 0, known, costs.back().second, 1};
-  for (auto [count, clocks] : costs)
-    if (count == 256)
-      found.translate = clocks;
-  for (auto [count, clocks] : costs) {
-    if (clocks < found.translate / 2)
-      found.first = std::max<double>(found.first, count);
-    if (clocks < (found.translate + found.walk) / 2)
-      found.all = std::max<double>(found.all, count);
-  }
-  // Independent loads from as many pages: what each still costs more than lines side by side is its part of the walks
-  // that are under way at once.
+  Translations found{known, at(near, 128), known, 0, 1};
+  found.first = before(near, found.translate / 2);
+  // Rows of operands lie whole numbers of pages apart, often a power of two: where the low bits of a page's number
+  // choose the set of the second buffer, they reach a part of its sets. On Zen 4 3072 translations stay of neighbours,
+  // 768 of pages four apart, 192 of pages sixteen apart. 4096 exceed the second buffer of every processor; a walk is
+  // what pages twice as many as it keeps cost, whose tables are still near.
+  found.all = before(far, (found.translate + at(far, 4096)) / 2);
+  found.walk = at(far, 2 * found.all);
+  // Independent loads from many pages: what each still costs more than lines side by side is its part of the walks that
+  // are under way at once; what one costs that waits for the last is a walk with all its misses.
   auto apart = scatteredClocks(bench, pages, mostPages, pageBytes, lineBytes, /*stores=*/false);
   if (!apart)
     return apart.takeError();
@@ -240,7 +265,7 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
   if (!together)
     return together.takeError();
   if (double each = *apart - *together; each > 0)
-    found.walks = std::max(1.0, found.walk / each);
+    found.walks = std::max(1.0, near.back().second / each);
   return found;
 }
 

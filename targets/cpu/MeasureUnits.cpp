@@ -68,13 +68,24 @@ Expected<std::optional<double>> cpu::unitClocks(Bench &bench, const MatrixUnit &
 }
 
 Expected<double> cpu::instructionClocks(Bench &bench, int64_t registerBytes, StringRef op, unsigned chains) {
-  Type *type = vectorType(ElementKind::F32, registerBytes / 4, bench.context());
+  constexpr int64_t lineBytes = 64;
+  const int words = int(registerBytes / 4), perPart = 4; // elements of 128 bits
+  Type *type = vectorType(ElementKind::F32, words, bench.context());
+  // What transpositions consist of: shuffles within parts of 128 bits, and of whole parts.
+  SmallVector<int> unpacked, across;
+  for (int part = 0; part < words; part += perPart) {
+    unpacked.append({part, words + part, part + 1, words + part + 1});
+    const int from = words == perPart ? 0 : 2 * part % (2 * words - perPart);
+    across.append({from, from + 1, from + 2, from + 3});
+  }
   auto loop = bench.compile(type, chains, [&](IRBuilder<> &b, Value *buffer, Value *, auto &accumulators, auto &next) {
     BasicBlock *entry = &b.GetInsertBlock()->getParent()->getEntryBlock();
     IRBuilder<> before(entry->getTerminator());
     Value *x = before.CreateLoad(type, buffer, /*isVolatile=*/true);
     for (auto [i, accumulator] : enumerate(accumulators)) {
       Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), buffer, registerBytes * i);
+      // Half in one line and half in the next.
+      Value *crossing = b.CreateConstGEP1_64(b.getInt8Ty(), buffer, lineBytes * int64_t(i + 1) - registerBytes / 2);
       Value *result = accumulator;
       if (op == "add.f32")
         result = b.CreateFAdd(accumulator, x);
@@ -84,8 +95,10 @@ Expected<double> cpu::instructionClocks(Bench &bench, int64_t registerBytes, Str
         result = b.CreateFDiv(x, accumulator);
       else if (op == "sqrt.f32")
         result = b.CreateUnaryIntrinsic(Intrinsic::sqrt, accumulator);
-      else if (op == "load")
-        b.CreateLoad(type, place, /*isVolatile=*/true);
+      else if (op == "shuffle")
+        result = b.CreateShuffleVector(accumulator, x, i % 2 ? across : unpacked);
+      else if (op == "load" || op == "crossing-load")
+        b.CreateAlignedLoad(type, op == "load" ? place : crossing, Align(4), /*isVolatile=*/true);
       else if (op == "store")
         b.CreateStore(x, place, /*isVolatile=*/true);
       next.push_back(result);

@@ -49,27 +49,45 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> CpuTarget::describe(llv
       return table.takeError();
     return std::make_shared<TableDescription>("cpu", std::move(*table));
   }
+  if (chip == "host-generic")
+    return std::make_shared<TableDescription>("cpu", cpu::detectGeneric());
   for (ChipTable &table : cpu::recordedChips()) {
     if (table.name == chip)
       return std::make_shared<TableDescription>("cpu", std::move(table));
   }
   std::vector<std::string> known = chips();
-  known.push_back("host");
+  known.insert(known.end(), {"host", "host-generic"});
   return unknownName("chip of target 'cpu'", chip, known);
 }
 
-llvm::Expected<std::string> CpuTarget::measure(bool save) const {
-  llvm::Expected<std::string> report = cpu::measureHost(cpu::detectHost());
-  if (!report || !save)
-    return report;
+/// Where rates are kept, in a folder that can be written: known before anything is measured.
+static llvm::Expected<std::string> writableRatesPath() {
   std::string path = cpu::ratesPath();
   if (path.empty())
     return llvm::createStringError("no home directory to keep the rates in; set TILEWRIGHT_RATES to a file");
-  auto failure = [&](const std::string &reason) {
-    return llvm::createStringError(formatv("cannot write the rates to '{0}': {1}", path, reason));
-  };
-  if (std::error_code code = llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
-    return failure(code.message());
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  std::error_code code = folder.empty() ? std::error_code() : llvm::sys::fs::create_directories(folder);
+  if (!code && !folder.empty() && !llvm::sys::fs::is_directory(folder))
+    code = std::make_error_code(std::errc::not_a_directory);
+  if (!code && !folder.empty())
+    code = llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write);
+  if (code)
+    return llvm::createStringError(formatv("cannot write '{0}': {1}", path, code.message()));
+  return path;
+}
+
+llvm::Expected<std::string> CpuTarget::measure(bool save) const {
+  std::string path;
+  if (save) {
+    auto found = writableRatesPath();
+    if (!found)
+      return found.takeError();
+    path = *found;
+  }
+  // The machine is measured by what it says of itself, whatever is known of its family.
+  llvm::Expected<std::string> report = cpu::measureHost(cpu::detectGeneric());
+  if (!report || !save)
+    return report;
   if (llvm::Error error = writeFile(path, *report + "\n"))
     return error;
   return report;

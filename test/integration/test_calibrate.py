@@ -32,7 +32,8 @@ def check(found, changed):
 
 def test_session_of_the_page(tmp_path):
     shutil.copy(SOURCE / "templates/accelerator/test/layer.mlir", tmp_path / "layer.mlir")
-    run_session(PAGE, tmp_path, 3, TILEWRIGHT_TARGET_PATH=PLUGIN.parent, TILEWRIGHT_MEASURED=tmp_path / "measured")
+    shutil.copy(SOURCE / "examples/mlp-f32.mlir", tmp_path / "mlp.mlir")
+    run_session(PAGE, tmp_path, 4, TILEWRIGHT_TARGET_PATH=PLUGIN.parent, TILEWRIGHT_MEASURED=tmp_path / "measured")
 
 
 def test_an_emulator_with_the_records_numbers_agrees(tool):
@@ -64,6 +65,44 @@ def test_changed_parameters_of_the_rtl_are_found(tool, tmp_path):
                   "units.systolic_i8.loadStationary": 16, "units.systolic_bf16.loadStationary": 32,
                   "memories.scratchpad.banks": 8})
     assert programs[0]["explained_by"] == "copies.LoadStore.latency"
+
+
+def product(m, n, k):
+    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
+    return f"""func.func @compute(%A: {a}, %B: {b}) -> {c} {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {c}
+  %init = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+  %r = linalg.matmul ins(%A, %B : {a}, {b}) outs(%init : {c}) -> {c}
+  return %r : {c}
+}}
+"""
+
+
+def plan_of(tool, folder, text, chip):
+    """The plan of a program with one product."""
+    (folder / "product.mlir").write_text(text)
+    words = tool("tw-compile", folder / "product.mlir", "--target", chip, "-o", folder / "product.o", "--explain=json")
+    decisions, _ = json.JSONDecoder().raw_decode(words, words.index("["))
+    return next(one["choice"] for one in decisions if one["decision"] == "contraction")
+
+
+#: Fields that decide how a product of two matrices runs.
+FIELDS = ["lanes_on", "rows", "vectors", "k_block", "row_block", "lane_block", "k_unroll", "pack_vectors", "pack_scalars", "rows_outside",
+          "prefetch_panels", "prefetch_result"]
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 64), (509, 509, 509), (128, 768, 3072), (128, 3072, 768), (16, 4096, 4096), (1024, 1024, 16)])
+def test_plans_without_the_familys_table(tool, tmp_path, monkeypatch, shape):
+    """What the machine says of itself leads to plans that the family's table finds nearly as fast as its own."""
+    monkeypatch.setenv("TILEWRIGHT_RATES", str(tmp_path / "none.json"))
+    if "rates of" not in tool("tw-targets"):
+        pytest.skip("no record knows the family of this machine")
+    text = product(*shape)
+    own, generic = (plan_of(tool, tmp_path, text, chip) for chip in ("cpu:host", "cpu:host-generic"))
+    forced = ",".join(f"{field}={int(generic[field]) if not isinstance(generic[field], str) else generic[field]}" for field in FIELDS)
+    by_table = plan_of(tool, tmp_path, f'module attributes {{tilewright.force = "{forced}"}} {{\n{text}}}\n', "cpu:host")
+    assert by_table["seconds"] <= 1.10 * own["seconds"], (own, generic)
 
 
 @pytest.mark.parametrize("options, message", [

@@ -1,0 +1,195 @@
+"""What a record is worth that no table gave: the host as if its family were unknown, by what the machine says and by what
+tw-calibrate measures.
+
+    python calibration.py products [--only 512] [--no-peers]   f32 products: plans of the table, of the generic record and
+                                                               of the calibrated one, in turns with the libraries
+    python calibration.py suite [--only softmax]               predicted against measured, over the programs of kernels.py
+    python calibration.py page                                 docs/performance-calibration.md from what both kept
+
+Both actions measure the machine first (`--measured`: take the numbers of the last time). Plans that are equal in every
+field are one contender: their ratio is 1, whatever the clock says.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import bench
+import kernels
+import peers
+import programs
+import sections
+
+FOLDER = peers.BUILD / "calibration"
+PAGE = peers.SOURCE / "docs/performance-calibration.md"
+#: A record's name and the chip that has it. No saved rates: the host is the table's family.
+RECORDS = {"table": "cpu:host", "generic": "cpu:host-generic", "calibrated": "cpu:host-generic@measured"}
+ENVIRONMENT = {"TILEWRIGHT_MEASURED": str(FOLDER), "TILEWRIGHT_RATES": str(FOLDER / "none.json")}
+
+
+@contextlib.contextmanager
+def only_calibrated():
+    """An environment in which no other measurement of this machine is found."""
+    before = dict(os.environ)
+    os.environ.update(ENVIRONMENT)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def calibrate(*words):
+    done = subprocess.run([programs.build_folder() / "bin/tw-calibrate", "--json", *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def measure_machine():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    found = calibrate("--target", RECORDS["generic"], "--save")
+    (FOLDER / "fields.json").write_text(json.dumps(found["fields"], indent=1))
+
+
+def compiled(shape):
+    """Contenders for each different plan, and which of them each record takes."""
+    contenders, taken = {}, {}
+    for record, chip in RECORDS.items():
+        folder = FOLDER / "code" / record
+        one = programs.compiled(shape, chip, folder=folder, explain=True)
+        if one is None:
+            sys.exit(f"{shape['name']}: {chip} refuses it")
+        plan = json.dumps({key: value for key, value in one["choice"].items() if key != "seconds"}, sort_keys=True)
+        contenders.setdefault(plan, dict(one, name=record))
+        taken[record] = contenders[plan]["name"]
+    return list(contenders.values()), taken
+
+
+def products(arguments):
+    group = json.loads((bench.HERE / "shapes.json").read_text())["f32"]
+    peers.build()
+    results = []
+    for shape in group["shapes"]:
+        shape = dict(group["common"], **shape)
+        shape["name"] = programs.name(shape)
+        if arguments.only and arguments.only not in shape["name"]:
+            continue
+        own, taken = compiled(shape)
+        result = bench.measure(shape, own + ([] if arguments.no_peers else peers.contenders(shape)), arguments.samples)
+        times = {one["name"]: one["seconds"] for one in result["contenders"]}
+        best = times.get(result.get("best", ""))
+        row = {"name": shape["name"], "best": result.get("best", ""), "taken": taken,
+               "plans": {one["name"]: one["choice"] for one in own},
+               "of_table": {record: statistics.median(map(ratio, times["table"], times[taken[record]])) for record in RECORDS},
+               "of_library": {record: statistics.median(map(ratio, best, times[taken[record]])) for record in RECORDS} if best else {}}
+        results.append(row)
+        print(f"{row['name']:24}", *(f"{record} {row['of_table'][record]:.3f}" for record in RECORDS if record != "table"),
+              "| of", row["best"], *(f"{record} {value:.3f}" for record, value in row["of_library"].items()), flush=True)
+    print("\n".join(summary(results)))
+    if not arguments.only:
+        (FOLDER / "products.json").write_text(json.dumps(results, indent=1))
+
+
+def ratio(theirs, mine):
+    return theirs / mine
+
+
+def summary(results):
+    lines = ["| record | shapes with the table's plan | of the table's plans: geometric mean | least | of the fastest library: geometric mean | least |",
+             "|---|---|---|---|---|---|"]
+    for record in RECORDS:
+        same = sum(row["taken"][record] == row["taken"]["table"] for row in results)
+        cells = [record, f"{same} of {len(results)}"]
+        for of in ("of_table", "of_library"):
+            values = [row[of][record] for row in results if row[of]]
+            cells += [f"{statistics.geometric_mean(values):.3f}", f"{min(values):.3f}"] if values else ["", ""]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def suite(arguments):
+    folder = FOLDER / "suite"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, text in kernels.all_of().items():
+        if arguments.only and arguments.only not in name:
+            continue
+        files.append(folder / f"{name}.mlir")
+        files[-1].write_text(text)
+    found = calibrate("--target", arguments.target, *files)["programs"]
+    for one in found:
+        print(line_of(one))
+    print("\n".join(errors(found)))
+    if not arguments.only:
+        (FOLDER / "suite.json").write_text(json.dumps(found, indent=1))
+
+
+def line_of(one):
+    if "refused" in one:
+        return f"| {one['program']} | {one['refused']} | | | |"
+    part = lambda key: f"{one[key] / one['measured_seconds'] - 1:+.1%}"
+    return (f"| {one['program']} | {one['measured_seconds'] * 1e6:.1f} | {part('predicted_seconds')} | {part('calibrated_seconds')} | "
+            f"{one['explained_by'] or 'no field that differs'} |")
+
+
+def errors(found):
+    known = [one for one in found if "refused" not in one]
+    lines = []
+    for words, key in (("by record", "predicted_seconds"), ("calibrated", "calibrated_seconds")):
+        values = sorted(abs(one[key] / one["measured_seconds"] - 1) for one in known)
+        lines.append(f"{words}: median error {statistics.median(values):.1%}, 95 % of {len(values)} programs below "
+                     f"{values[(len(values) * 95 - 1) // 100]:.1%}")
+    return lines
+
+
+INTRODUCTION = """# CPUs that no table knows
+
+How good is compiled code on a processor whose family has no record? The family's record is left out: *generic* is the record that is
+made of what the machine says of itself (`cpu:host-generic`), *calibrated* is that with what `tw-calibrate` measured on it. Generated by
+`test/benchmark/calibration.py page` on each processor; how it measures is said in [its README](../test/benchmark/README.md).
+"""
+
+
+def page(_):
+    lines = []
+    if (path := FOLDER / "products.json").exists():
+        results = json.loads(path.read_text())
+        lines += ["### f32 products, one thread", "", *summary(results), "",
+                  "Shapes where a record takes another plan than the table; the time of the table's plan, and of the fastest library, over that of the record's:",
+                  "", "| shape | generic | calibrated | fastest library | table | generic | calibrated |", "|---|---|---|---|---|---|---|"]
+        for row in results:
+            if len(set(row["taken"].values())) > 1:
+                of = row["of_library"]
+                lines.append(f"| {row['name']} | {row['of_table']['generic']:.3f} | {row['of_table']['calibrated']:.3f} | {row['best']} | " +
+                             " | ".join(f"{of[record]:.3f}" if of else "" for record in RECORDS) + " |")
+    if (path := FOLDER / "suite.json").exists():
+        found = json.loads(path.read_text())
+        lines += ["", "### Predicted against measured", "", *errors(found), "",
+                  "| program | measured, us | by record | calibrated | explained best by |", "|---|---|---|---|---|", *map(line_of, found)]
+    sections.write(PAGE, INTRODUCTION, "\n".join(lines))
+    print(f"wrote {PAGE}")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("action", choices=["products", "suite", "page"])
+    options.add_argument("--only", help="only shapes or programs whose name contains this")
+    options.add_argument("--samples", type=int, default=11)
+    options.add_argument("--target", default=RECORDS["generic"], help="of the suite")
+    options.add_argument("--no-peers", action="store_true", help="without libraries")
+    options.add_argument("--measured", action="store_true", help="with the numbers of the last time")
+    arguments = options.parse_args()
+    with only_calibrated():
+        if arguments.action == "products" and not (arguments.measured and (FOLDER / "fields.json").exists()):
+            measure_machine()
+        {"products": products, "suite": suite, "page": page}[arguments.action](arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
