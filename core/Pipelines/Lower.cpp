@@ -139,17 +139,21 @@ static void lowerCoresToSource(OpPassManager &pm) {
   pm.addPass(createLoopInvariantCodeMotionPass());
 }
 
+/// Both parts of the host's functions; the compiler puts kernels on threads between them.
+static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
+  lowerInterfaces(pm, options);
+  lowerBodies(pm, options);
+}
+
 } // namespace tilewright
 
 void tilewright::buildLowerPipeline(OpPassManager &pm, const MachineGraph &graph, const LoweringOptions &options) {
-  if (!graph.startsLaunches()) {
-    lowerInterfaces(pm, options);
-    lowerBodies(pm, options);
-  } else if (graph.lanesAreThreads()) {
+  if (!graph.startsLaunches())
+    lowerFunctions(pm, options);
+  else if (graph.lanesAreThreads())
     lowerLanes(pm);
-  } else if (options.source) {
+  else if (options.source)
     lowerCoresToSource(pm);
-  } else {
+  else
     lowerCores(pm);
-  }
 }

@@ -79,7 +79,7 @@ public:
   virtual std::vector<std::string> imageKinds() const { return {}; }
   /// The code of `module` (LLVM IR for a chip of this target, optimised) as one of these kinds.
   virtual llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) const;
-  /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
+  /// A measurement of the machine that this process runs on as `tw-calibrate` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
   virtual llvm::Expected<std::string> measure(bool save) const;
 };
