@@ -265,7 +265,9 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
         if ((keepsInputs || inputBytes) && (rows == 1 || (task.rowsAreKnown && task.rows % rows == 0)) &&
             (subgroups == 1 || (subgroups / 2) * hierarchy.lanes < task.length)) {
           int64_t whole = llvm::PowerOf2Ceil(llvm::divideCeil(task.length, subgroups * hierarchy.lanes));
-          consider(subgroups, rows, keepsInputs, whole);
+          // Where phases compute their rows again, a lane saves nothing by holding more than a segment.
+          if (!task.computesAgain || whole <= 2 * segmentElements)
+            consider(subgroups, rows, keepsInputs, whole);
           for (int64_t elements : {segmentElements, 2 * segmentElements})
             if (elements < whole && rows == 1)
               consider(subgroups, rows, keepsInputs, elements);
