@@ -10,7 +10,7 @@ import time
 
 
 def load():
-    """torchax. Its tables name overloads that newer versions of PyTorch have no more; entries that are never asked for stand in for them."""
+    """Prepares torchax. Its tables name overloads that newer versions of PyTorch have no more; entries that are never asked for stand in for them."""
     import torch
     packet = torch._ops.OpOverloadPacket
     find = packet.__getattr__
@@ -34,7 +34,6 @@ def load():
     for operation in [o for o in table if isinstance(o, torch._ops.OpOverload) and _is_cia_op(o)]:
         del table[operation]
     add_missing()
-    return torchax
 
 
 def add_missing():

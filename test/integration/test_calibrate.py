@@ -94,10 +94,10 @@ FIELDS = ["lanes_on", "rows", "vectors", "k_block", "row_block", "lane_block", "
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (509, 509, 509), (128, 768, 3072), (128, 3072, 768), (16, 4096, 4096), (1024, 1024, 16)])
 def test_plans_without_the_familys_table(tool, tmp_path, monkeypatch, shape):
-    """What the machine says of itself leads to plans that the family's table finds nearly as fast as its own."""
+    """What the machine says of itself leads to plans that the family's table finds nearly as fast as its own. A Zen 4 alone has been compared."""
     monkeypatch.setenv("TILEWRIGHT_RATES", str(tmp_path / "none.json"))
-    if "rates of" not in tool("tw-targets"):
-        pytest.skip("no record knows the family of this machine")
+    if "rates of zen4" not in tool("tw-targets"):
+        pytest.skip("this machine is no Zen 4")
     text = product(*shape)
     own, generic = (plan_of(tool, tmp_path, text, chip) for chip in ("cpu:host", "cpu:host-generic"))
     forced = ",".join(f"{field}={int(generic[field]) if not isinstance(generic[field], str) else generic[field]}" for field in FIELDS)

@@ -73,24 +73,24 @@ def loss(rows, classes):
     """The logarithm of soft-max of logits at an index that is read, as PyTorch's programs have it."""
     logits, row = f"tensor<{rows}x{classes}xf32>", f"tensor<{rows}xf32>"
     both, ofrow = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
-    passing = '"parallel", "parallel"], ', '"parallel", "reduction"], '
+    alike, summed = '"parallel", "parallel"', '"parallel", "reduction"'
 
     def generic(name, maps, kind, inputs, out, result, body):
-        return (f'  %{name} = linalg.generic {{indexing_maps = [{", ".join(maps)}], iterator_types = [{kind[:-2]}}} '
+        return (f'  %{name} = linalg.generic {{indexing_maps = [{", ".join(maps)}], iterator_types = [{kind}]}} '
                 f"ins({inputs}) outs({out} : {result}) {{\n{body}\n  }} -> {result}\n")
     return (
         f"func.func @main(%x: {logits}, %t: tensor<{rows}xi64>) -> {row} {{\n  %zero = arith.constant 0.0 : f32\n"
         f"  %none = arith.constant 0xFF800000 : f32\n  %a = tensor.empty() : {logits}\n  %b = tensor.empty() : {row}\n"
         f"  %nones = linalg.fill ins(%none : f32) outs(%b : {row}) -> {row}\n  %zeros = linalg.fill ins(%zero : f32) outs(%b : {row}) -> {row}\n"
-        + generic("m", [both, ofrow], passing[1], f"%x : {logits}", "%nones", row,
+        + generic("m", [both, ofrow], summed, f"%x : {logits}", "%nones", row,
                   "  ^bb0(%0: f32, %1: f32):\n    %2 = arith.maximumf %1, %0 : f32\n    linalg.yield %2 : f32")
-        + generic("d", [both, ofrow, both], passing[0], f"%x, %m : {logits}, {row}", "%a", logits,
+        + generic("d", [both, ofrow, both], alike, f"%x, %m : {logits}, {row}", "%a", logits,
                   "  ^bb0(%0: f32, %1: f32, %2: f32):\n    %3 = arith.subf %0, %1 : f32\n    linalg.yield %3 : f32")
-        + generic("l", [both, ofrow], passing[1], f"%d : {logits}", "%zeros", row,
+        + generic("l", [both, ofrow], summed, f"%d : {logits}", "%zeros", row,
                   "  ^bb0(%0: f32, %1: f32):\n    %2 = math.exp %0 : f32\n    %3 = arith.addf %1, %2 : f32\n    linalg.yield %3 : f32")
-        + generic("p", [both, ofrow, both], passing[0], f"%d, %l : {logits}, {row}", "%a", logits,
+        + generic("p", [both, ofrow, both], alike, f"%d, %l : {logits}, {row}", "%a", logits,
                   "  ^bb0(%0: f32, %1: f32, %2: f32):\n    %3 = math.log %1 : f32\n    %4 = arith.subf %0, %3 : f32\n    linalg.yield %4 : f32")
-        + generic("y", ["affine_map<(i) -> (i)>"] * 2, '"parallel"], ', f"%t : tensor<{rows}xi64>", "%b", row,
+        + generic("y", ["affine_map<(i) -> (i)>"] * 2, '"parallel"', f"%t : tensor<{rows}xi64>", "%b", row,
                   "  ^bb0(%0: i64, %1: f32):\n    %2 = linalg.index 0 : index\n    %3 = arith.index_cast %0 : i64 to index\n"
                   f"    %4 = tensor.extract %p[%2, %3] : {logits}\n    linalg.yield %4 : f32")
         + f"  return %y : {row}\n}}\n")
