@@ -80,8 +80,8 @@ struct RowProgram {
   /// Dimensions of the rows.
   unsigned outer() const { return loops().size() - 1; }
   /// Phases in which each row of elements is used, in the order of the program. The first one of a step's is its own.
-  /// With `again`, later phases compute what they can, so that it is used in its own phase alone; the steps are appended
-  /// there, once for each such phase.
+  /// With `again`, later phases compute what they can, so that it is used in its own phase alone; the steps are
+  /// appended there, once for each such phase.
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>>
   uses(llvm::SmallVectorImpl<const RowStep *> *again = nullptr) const;
 };
