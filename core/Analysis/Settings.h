@@ -29,6 +29,18 @@ inline constexpr const char *contractAttr = "tilewright.fp";
 /// A unit attribute of modules that are the reference of another one: they need not be fast.
 inline constexpr const char *referenceAttr = "tilewright.reference";
 
+/// A unit attribute of modules whose constant arguments are bound: what is computed of them alone is a function of its
+/// own (bind-constants). Without it such arguments are like others.
+inline constexpr const char *bindAttr = "tilewright.bind";
+/// A unit attribute of arguments that are the same in many calls, such as weights: of public functions by the program's
+/// author, of kernels by outline-kernels.
+inline constexpr const char *constantAttr = "tilewright.constant";
+/// A unit attribute of the argument of a public function that takes what is computed of its constant arguments, and of
+/// buffers in kernels that hold a part of it.
+inline constexpr const char *boundAttr = "tilewright.bound";
+/// Of a public function that fills the bound argument of another one, which it names.
+inline constexpr const char *bindsAttr = "tilewright.binds";
+
 /// A unit attribute of functions outlined by outline-kernels.
 inline constexpr const char *kernelAttr = "tilewright.kernel";
 

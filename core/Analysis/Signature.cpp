@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
+#include "core/Analysis/Settings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -104,11 +105,16 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
     signature.arguments.push_back(argument);
     return success();
   };
+  if (auto binds = function->getAttrOfType<DictionaryAttr>(bindsAttr)) {
+    signature.binds = cast<StringAttr>(binds.get("function")).str();
+    llvm::append_range(signature.bindInputs, cast<DenseI64ArrayAttr>(binds.get("inputs")).asArrayRef());
+  }
   for (unsigned i = 0; i < numInputs; ++i) {
     if (failed(add(function.getArgumentTypes()[i], i)))
       return failure();
     SmallPtrSet<Value, 8> visited;
     SignatureArgument &argument = signature.arguments.back();
+    argument.isBound = function.getArgAttr(i, boundAttr) != nullptr;
     // Inputs of a program on tensors are never written; arguments of one on memrefs may be.
     argument.isWritten = numArrayResults == 0 && !argument.isScalar && !function.isExternal() &&
                          isWritten(function.getArgument(i), visited);
@@ -198,7 +204,7 @@ bool Signature::followsFromData(unsigned size) const {
 double Signature::roundingsAt(ArrayRef<int64_t> sizes) const {
   int64_t longest = 1;
   for (const SignatureArgument &argument : arguments)
-    for (int64_t extent : evaluate(argument.shape, sizes))
+    for (int64_t extent : argument.isBound ? std::vector<int64_t>() : evaluate(argument.shape, sizes))
       longest = std::max(longest, extent);
   if (!isCounted)
     return static_cast<double>(longest);

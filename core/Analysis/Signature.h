@@ -46,6 +46,7 @@ struct SignatureArgument {
   bool isScalar = false; // a scalar in the function, by pointer in C
   bool isWritten = false;
   bool isResult = false; // a result of the program (a function on memrefs has none)
+  bool isBound = false;  // what a function of its own makes of constant arguments (bind-constants)
   /// Position among the arguments of the function, or among its results for a scalar result.
   unsigned position = 0;
 };
@@ -57,6 +58,10 @@ struct Signature {
   mlir::IntegerSet constraints;             // over the sizes; null = none
   std::vector<mlir::AffineMap> roundings;   // their products' sum: see `roundingsAt`
   bool isCounted = false;                   // whether `roundings` are known
+  /// Of a function that fills the bound argument of another one: the name of that, and which of its arguments the inputs
+  /// of this one are.
+  std::string binds;
+  std::vector<int64_t> bindInputs;
 
   /// The signature of a public function whose arrays are memrefs; an error at the function names what has no
   /// counterpart in C (unranked or strided arrays, other types).

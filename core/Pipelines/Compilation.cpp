@@ -9,9 +9,9 @@
 /// Which outputs a chip has, and the way there.
 ///
 //===----------------------------------------------------------------------===//
-
 #include "core/Pipelines/Compilation.h"
 #include "core/Analysis/IndexChecks.h"
+#include "core/Analysis/Settings.h"
 #include "core/Pipelines/Header.h"
 #include "core/Transforms/Lower/LLVM/CheckReport.h"
 #include "tilewright/Cores.h"
@@ -124,6 +124,8 @@ llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, ll
   ProgramForm form = programForm(**chip);
   if (form == ProgramForm::Source && !output.kind.empty()) // the vendor's compiler makes the vectors
     module->setAttr(scalarCodeAttr, mlir::UnitAttr::get(module.getContext()));
+  if (form == ProgramForm::Functions)
+    module->setAttr(tilewright::bindAttr, mlir::UnitAttr::get(module.getContext()));
   if (mlir::failed(runStages(module, 1, 4, options)))
     return failed();
   Compilation result;

@@ -117,6 +117,7 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
       os << " *   " << label << ": " << element << " " << shapeText(argument, signature.numSizes)
          << (argument.isResult    ? ", written"
              : argument.isWritten ? ", read and written"
+             : argument.isBound   ? ", filled by " + signature.name + "_bind"
                                   : "")
          << "\n";
       pointers += (pointers.empty() ? "" : ", ") + std::string(argument.isWritten ? "" : "const ") +
@@ -129,6 +130,9 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
     for (unsigned i = 0; i < signature.numSizes; ++i)
       if (signature.followsFromData(i))
         os << " *   requires n" << i << " to be what the program makes of its data\n";
+    if (!signature.binds.empty())
+      os << " * " << signature.name << " is called before the first call of " << signature.binds
+         << ", and after a change of what it reads.\n";
     parameters = sizes + (sizes.empty() || pointers.empty() ? "" : ", ") + pointers;
     if (isSource) {
       os << " */\nint " << signature.name << "(" << (parameters.empty() ? "void" : parameters) << ");\n";

@@ -56,6 +56,8 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   if (!lanes && !staged)
     pm.addNestedPass<func::FuncOp>(createHoistPacking());
+  if (!launches)
+    pm.addPass(createBindConstants());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   if (!lanes)

@@ -41,6 +41,10 @@ class HostCode:
         self._function = getattr(self.library, f"{signature.name}_packed")
         self._function.argtypes = None # an array of slots is passed as it is
         self._function.restype = ctypes.c_int
+        self._bind = None
+        if signature.bind is not None:
+            self._bind = getattr(self.library, f"{signature.bind.name}_packed")
+            self._bind.restype = ctypes.c_int
         self._failure = getattr(self.library, f"{signature.name}_failure", None)
         if self._failure is not None:
             self._failure.argtypes = [ctypes.POINTER(ctypes.c_int64)]
@@ -50,6 +54,11 @@ class HostCode:
         status = self._function(self._slots(*slots))
         if status:
             self.failed(status, slots)
+
+    def bind(self, *slots: int) -> None:
+        status = self._bind((ctypes.c_int64 * len(slots))(*slots)) # type: ignore[misc]
+        if status:
+            self.failed(status, ())
 
     def failed(self, status: int, slots: Sequence[int]) -> None:
         found = (ctypes.c_int64 * 2)()
@@ -93,6 +102,14 @@ class Program:
         self.learner = learner
         #: Sizes and shapes of results by the shapes of inputs that were seen.
         self._plans: dict[tuple, tuple[tuple[int, ...], list[tuple[tuple[int, ...], np.dtype]]]] = {}
+
+    def bind(self, *slots: int) -> None:
+        """Computes the program's bound input of its constant arguments: the addresses of these (`signature.bind_inputs`), then that
+        of the bytes."""
+        if self.signature.bind is None:
+            raise ArgumentError(f"'{self.signature.name}' has no bound input: no argument is marked with tilewright.constant, or nothing is "
+                                "computed of one alone")
+        self._code.bind(*slots)
 
     def __repr__(self) -> str:
         return f"<Program {self.signature} for {self.target} on {self.device}>"

@@ -38,6 +38,8 @@ class Argument:
         self.itemsize: int = facts["bytes"]
         self.is_written: bool = facts["written"]
         self.is_result: bool = facts["result"]
+        #: What the program's function `bind` makes of constant arguments: bytes.
+        self.is_bound: bool = facts.get("bound", False)
         self.expressions: list[Expression] = facts["shape"]
         self._sizes = sizes
 
@@ -81,6 +83,10 @@ class Signature:
         self.results = tuple(a for a in self.arguments if a.is_result)
         #: Sizes that the program makes of its data.
         self.made: tuple[int, ...] = tuple(manifest.get("made", ()))
+        #: The function that makes the last input of constant arguments, called once for many calls; None where there is no such
+        #: input. Its own inputs are the arguments `bind_inputs`.
+        self.bind: Optional[Signature] = Signature(manifest["bind"]) if "bind" in manifest else None
+        self.bind_inputs: tuple[int, ...] = tuple(manifest["bind"]["inputs"]) if self.bind else ()
         self._constraints = [(kind, expression) for each in manifest.get("constraints", ()) for kind, expression in each.items()]
         #: Smallest and largest values of sizes by number; None: no bound.
         self.ranges = {int(size): tuple(bounds) for size, bounds in manifest.get("ranges", {}).items()}

@@ -260,6 +260,20 @@ double Planner::tilesOfCopy(const ContractionPlan &p, const ContractionOperand &
   return isWhole && p.kBlock == 0 ? options.tilesSharing[&operand == &c.a ? 0 : 1] : 1;
 }
 
+/// Whether the panels of the vector operand may be packed before the first call: it is constant, all of their sizes are
+/// known, they are the same for all positions of other loops, and for cores that share the lanes; and what is bound
+/// takes no more memory than what it is made of.
+bool Planner::canBindVectors(const ContractionPlan &p) const {
+  const ContractionOperand &v = p.vectorOperand(c);
+  if (!options.constant[&v == &c.a ? 0 : 1] || p.windows || p.offsetScalars ||
+      bytesOf(p.unit->b.element) > bytesOf(v) || distinctElements(v.access) < elementsOf(v.access))
+    return false;
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n, c.k))
+    if (!isStatic(dim) || (v.access.dims().test(dim) && !isTiled(p, dim) && !llvm::is_contained(c.k, dim)))
+      return false;
+  return p.splitDim != p.laneDim || p.splitPiece % (p.vectors * p.unit->n) == 0;
+}
+
 /// Whether a tile's place in C (and in what is added to it) is fetched while its k loop runs: the tile takes longer
 /// than the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
 bool Planner::prefetchesResult(int64_t fragments) const {
@@ -359,6 +373,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packVectors = packVectors;
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
+            q.boundVectors = packVectors && canBindVectors(q);
             // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
             // next step's loads before this one's products are done, and spills.
             bool hasRoom = unit.c.opaque || rows * vectors + vectors + 2 < machine.registers || rows < 12;

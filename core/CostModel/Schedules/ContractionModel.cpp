@@ -40,6 +40,7 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"k_unroll", kUnroll},
                             {"pack_vectors", packVectors},
                             {"pack_scalars", packScalars},
+                            {"bound_vectors", boundVectors},
                             {"offset_scalars", offsetScalars},
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
@@ -148,6 +149,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "taps_inside",
                                             "pack_vectors",
                                             "pack_scalars",
+                                            "bound_vectors",
                                             "rows_outside",
                                             "prefetch_panels",
                                             "prefetch_result",
@@ -228,6 +230,7 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("taps_inside", p.tapsInside)
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
+      .Case("bound_vectors", p.boundVectors)
       .Case("split", split)
       .Case("split_part", p.splitPiece)
       .Case("unit_m", p.unit->m)
@@ -382,6 +385,7 @@ std::optional<ContractionPlan> planContraction(const Contraction &contraction, c
     return plan(reason);
   PlanQuestion question(contraction, target);
   question.add(options.threads).add(int64_t(options.mayReassociate)).add(options.overrides);
+  question.add(int64_t(options.constant[0])).add(int64_t(options.constant[1]));
   question.add(options.tilesSharing[0]).add(options.tilesSharing[1]).add(int64_t(options.mergesDims));
   for (const Access &access : options.besideC)
     question.add(access);

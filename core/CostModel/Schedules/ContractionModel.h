@@ -50,6 +50,7 @@ struct ContractionPlan {
   int64_t kUnroll = 1;     // unit steps of k a loop iteration
   int64_t tapUnroll = 1;   // the same of the innermost reduction dimension inside of k
   bool packVectors = false, packScalars = false;
+  bool boundVectors = false;   // they are packed before the first call, all panels of all of k (PlanOptions::constant)
   bool offsetScalars = false;  // signed scalars for an unsigned slot: half their range is added in the packing
                                // copy and its product with the vectors' column sums taken off
   bool rowsOutside = false;    // row tiles outside panels: whole rows of C are written
@@ -128,6 +129,7 @@ struct PlanOptions {
   int64_t threads = 1;
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
   std::vector<std::pair<std::string, int64_t>> overrides;
+  bool constant[2] = {false, false}; // A and B stay the same in many calls: what is packed of them may be bound
   double tilesSharing[2] = {1, 1};   // tiles, one after the other, that A and B are the same in
   std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
   /// What is read and written beside C where it is finished, over the contraction's dimensions.

@@ -254,6 +254,7 @@ private:
   /// `access.stride(dim)` of an operand or the result of this contraction.
   std::optional<int64_t> strideOf(const Access &access, unsigned dim) const { return reachOf(access).strides[dim]; }
   double elementsOf(const Access &access) const { return reachOf(access).elements; }
+  double distinctElements(const Access &access) const { return reachOf(access).distinct; }
   /// Bytes of an element: of A or B of this contraction in memory, of an operand of a unit in its registers.
   int64_t bytesOf(const ContractionOperand &operand) const { return &operand == &c.a ? bytesOfA : bytesOfB; }
   static int64_t bytesOf(ElementKind kind) { return llvm::PowerOf2Ceil(llvm::divideCeil(bitWidth(kind), 8)); }
@@ -263,6 +264,7 @@ private:
   double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
   bool packsScalarsOnce(const ContractionPlan &p) const;
+  bool canBindVectors(const ContractionPlan &p) const;
   double tilesOfCopy(const ContractionPlan &p, const ContractionOperand &operand) const;
   void splitTiles(ContractionPlan &p) const;
   llvm::SmallVector<int64_t, 2> piecesOf(unsigned dim) const;

@@ -153,7 +153,7 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   double bandwidth = p.rowsOutside ? machine.cyclic(held, tile) : machine.bandwidth(held);
   // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
   // through the caches as well; they are not used again, so half of them counts.
-  if (p.packVectors && side > 1)
+  if (p.packVectors && !p.boundVectors && side > 1)
     bandwidth =
         1 / (1 / (x.rowTiles * machine.bandwidth(1.5 * side * x.panelBytes)) + (1 - 1 / x.rowTiles) / bandwidth);
   const Memory *second = machine.cache(1);

@@ -30,13 +30,17 @@ bool Planner::isPrefetched(const ContractionPlan &p) const {
   // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
   // its sets push each other out again. (What is read in place overlaps with the units; a copy does not.)
   const Memory *waitsIn = machine.cache(1);
-  return p.prefetchPanels && (!p.packVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
+  return p.prefetchPanels && (!p.packVectors || p.boundVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
 }
 
 /// The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
 /// else in segments of a panel's width.
 double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
   const ContractionOperand &v = p.vectorOperand(c);
+  if (p.boundVectors) { // panels lie one after the other, a block of k of each from its first byte to its last
+    double bytes = x.kBlocks * x.panels * x.panelBytes;
+    return bytes / (machine.bandwidth(bytes) * (isPrefetched(p) ? 1 : machine.followed));
+  }
   bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || (p.packVectors && stagesVectors(p)) ||
                   x.kInBlock <= machine.streams || x.panels <= 1;
   double run = panelRun(p, x), touched = x.vSource, again = 0;
@@ -118,7 +122,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   const ContractionOperand &v = p.vectorOperand(c);
   bool prefetched = isPrefetched(p);
   double first = firstTouchClocks(p, x);
-  if (!p.packVectors)
+  if (!p.packVectors || p.boundVectors)
     return prefetched ? beside(total, first) : std::max(total, first) + 0.5 * std::min(total, first);
   // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
   double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;

@@ -125,9 +125,20 @@ CompileOptions Job::compileOptions() {
 
 void Job::setSignatures(llvm::ArrayRef<Signature> signatures) {
   auto chip = llvm::cantFail(TargetRegistry::get().describe(options.target));
+  const std::string target = (chip->target() + ":" + chip->chip()).str();
   llvm::json::Array list;
-  for (const Signature &signature : signatures)
-    list.push_back(signatureManifest(signature, (chip->target() + ":" + chip->chip()).str()));
+  for (const Signature &signature : signatures) {
+    if (!signature.binds.empty())
+      continue;
+    llvm::json::Object manifest = signatureManifest(signature, target);
+    for (const Signature &other : signatures)
+      if (other.binds == signature.name) {
+        llvm::json::Object bind = signatureManifest(other, target);
+        bind["inputs"] = llvm::json::Array(other.bindInputs);
+        manifest["bind"] = std::move(bind);
+      }
+    list.push_back(std::move(manifest));
+  }
   result.signatures = llvm::formatv("{0}", llvm::json::Value(std::move(list))).str();
 }
 

@@ -93,6 +93,16 @@ Value argumentFor(Value memref) {
   return memref;
 }
 
+/// Whether `value` is a constant argument of the function, or a view of one.
+bool isConstantArgument(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function && argument.getOwner()->isEntryBlock() &&
+         function.getArgAttr(argument.getArgNumber(), tilewright::constantAttr);
+}
+
 /// What one operation of a sequence reads and writes, as kernel arguments.
 struct Footprint {
   llvm::SmallSetVector<Value, 4> reads, writes;
@@ -370,6 +380,9 @@ private:
     kernel->setAttr(group.opaque ? tilewright::opaqueAttr : tilewright::kernelAttr, b.getUnitAttr());
     if (group.opaque && !conflictsWithItself(footprintOf(group.ops.front())))
       kernel->setAttr(tilewright::apartAttr, b.getUnitAttr());
+    for (auto [position, value] : llvm::enumerate(ordered))
+      if (isConstantArgument(value))
+        kernel.setArgAttr(position, tilewright::constantAttr, b.getUnitAttr());
     symbols.insert(kernel, std::next(host->getIterator()));
 
     Block *body = kernel.addEntryBlock();

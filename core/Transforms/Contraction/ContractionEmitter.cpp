@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Contraction/ContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -205,6 +206,8 @@ void ContractionNest::emit() {
   scalarElement = elementType(unit.a.element, builder().getContext());
   sortDimensions();
   countEvenRows();
+  if (p.boundVectors)
+    bindVectors();
   parallel([&] { outerLoops(outerWithVectors, [&] { reduceBlocks(); }); });
 }
 
@@ -303,21 +306,56 @@ PackRequest ContractionNest::packRequest(const ContractionOperand &operand, cons
   return request;
 }
 
+/// How the panels of the vector operand in `section` are packed, but for which of them.
+PackRequest ContractionNest::vectorRequest(const Section &section, const KBlock &k) {
+  PackRequest request = packRequest(vectors, section, k);
+  request.element = vectorElement;
+  request.freeDim = p.laneDim.value_or(noDim);
+  request.outerFree = p.outerLanes;
+  request.windows = p.windows;
+  request.width = section.width * unit.n;
+  request.vector = unit.n;
+  request.group = interleaveOf(unit.b, /*freeIsColumn=*/true);
+  request.valid = section.valid ? section.valid : section.tail ? constant(section.tail->n) : AffineExpr();
+  return request;
+}
+
+void ContractionNest::bindVectors() {
+  splitDimensions(); // of all cores: each finds whole panels of its part among them
+  OpBuilder::InsertionGuard guard(builder());
+  auto function = c.nest.root()->getParentOfType<func::FuncOp>();
+  builder().setInsertionPointToStart(&function.front());
+  for (const Section &section : panelSections) {
+    IterationSpace before(builder(), space.loc);
+    for (AffineForOp loop : c.nest.loops)
+      before.addDimension(loop);
+    PackRequest request = vectorRequest(section, {constant(0), space.extent(p.kDim)});
+    request.begin = constant(0);
+    request.ends = {section.count};
+    PackedBuffer panels;
+    if (section.count != constant(0)) {
+      panels = packPanels(before, request);
+      panels.memref.getDefiningOp()->setAttr(boundAttr, builder().getUnitAttr());
+    }
+    boundPanels.push_back(panels);
+  }
+}
+
 /// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
 void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
   packedVectors = {};
-  if (packsVectors(section)) {
-    PackRequest request = packRequest(vectors, section, k);
-    request.element = vectorElement;
-    request.freeDim = p.laneDim.value_or(noDim);
-    request.outerFree = p.outerLanes;
-    request.windows = p.windows;
-    request.width = section.width * unit.n;
-    request.vector = unit.n;
-    request.group = interleaveOf(unit.b, /*freeIsColumn=*/true);
+  AffineExpr firstPacked = begin; // panel of the section that is the first one of the buffer
+  if (p.boundVectors) {
+    const size_t which = &section - panelSections.begin();
+    packedVectors = boundPanels[which];
+    packedVectors.before = k.begin.floorDiv(packedVectors.group);
+    // The first section of a core's part goes on with the panels of the parts before it.
+    const bool isPart = which == 0 && pieceBase && p.splitDim == p.laneDim;
+    firstPacked = isPart ? -pieceBase.floorDiv(section.width * unit.n) : constant(0);
+  } else if (packsVectors(section)) {
+    PackRequest request = vectorRequest(section, k);
     request.begin = begin;
     request.ends = llvm::to_vector(ends);
-    request.valid = section.valid ? section.valid : section.tail ? constant(section.tail->n) : AffineExpr();
     packedVectors = packPanels(space, request);
   }
   if (p.offsetScalars)
@@ -325,7 +363,7 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
 
   auto forPanels = [&](function_ref<void(AffineExpr)> body) {
     space.loop(begin, ends, [&](AffineExpr panel) {
-      localPanel = panel - begin;
+      localPanel = panel - firstPacked;
       body(panel);
     });
   };

@@ -101,7 +101,10 @@ private:
   bool packsVectors(const Section &section) const { return p.packVectors || (p.isBlock() && section.valid); }
   bool packsScalars(const Section &section) const { return p.packScalars || (p.isBlock() && section.valid); }
   std::pair<mlir::AffineExpr, mlir::AffineExpr> rowRange(const Section &section);
+  PackRequest vectorRequest(const Section &section, const KBlock &k);
   PackRequest packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k);
+  /// The panels of each section, of all of k, in buffers that are filled before the function's first operation.
+  void bindVectors();
   void packedRows(const Section &rowSection, const KBlock &k, mlir::AffineExpr first, mlir::AffineExpr end);
   void registerTile(const Section &rowSection, mlir::AffineExpr row, const Section &panelSection,
                     mlir::AffineExpr panel, const KBlock &k);
@@ -170,6 +173,7 @@ private:
   mlir::AffineExpr tileIndex;                    // of the row section that prefetches, null in others
   int64_t tileCount = 0;                         // row tiles that share the prefetching of a panel
   PackedBuffer packedVectors, packedScalars;     // empty if read in place
+  llvm::SmallVector<PackedBuffer, 2> boundPanels; // of the vector operand, a buffer for each panel section
   llvm::SmallVector<PackedBuffer, 2> packedOnce; // the scalars of the block of k, a buffer for each row section
   mlir::Value tileBuffer;                        // what a register tile in registers of its own passes through
   mlir::Value compensation;                      // [panel][lane] what an offset of the scalars adds, negated

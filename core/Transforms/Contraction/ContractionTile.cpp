@@ -235,16 +235,27 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   if (!source)
     return;
   int64_t ahead = tileVectors * unit.n * p.prefetchPanels;
-  int64_t elementBytes = tilewright::elementBytes(elementOf(source->memref));
+  int64_t elementBytes = tilewright::elementBytes(p.boundVectors ? vectorElement : elementOf(source->memref));
   int64_t perLine = std::max<int64_t>(task.lineBytes / elementBytes, 1);
   int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
-  bool alongLanes = source->stride(*p.laneDim) == 1;
+  bool alongLanes = p.boundVectors || source->stride(*p.laneDim) == 1;
+  if (p.boundVectors) { // a row of a panel is a group of k
+    depth = llvm::divideCeil(depth, packedVectors.group);
+    width *= packedVectors.group;
+  }
   // A run is what lies together: a row of the panel, or one line of a lane.
   int64_t runs = alongLanes ? depth : width * llvm::divideCeil(depth, perLine);
   int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
   int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
   AffineExpr slot = tileIndex * iterations + iteration, first = slot.floorDiv(slotsPerRun) * perSlot;
   auto prefetch = [&](AffineExpr lane, AffineExpr row) {
+    if (p.boundVectors) {
+      auto [map, operands] = space.map(
+          packedVectors.position(space, localPanel + p.prefetchPanels, row - k.begin, lane - tileLane - ahead));
+      AffinePrefetchOp::create(builder(), space.loc, packedVectors.memref, map, operands, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+      return;
+    }
     moveToLane(lane);
     space.at[p.kDim] = row;
     auto [map, operands] = space.address(*source);

@@ -44,6 +44,8 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
 
 SmallVector<AffineExpr> PackedBuffer::position(const IterationSpace &space, AffineExpr panel, AffineExpr outer,
                                                AffineExpr within) const {
+  if (before)
+    outer = outer + before;
   if (tapsInside) {
     AffineExpr row = outer;
     for (unsigned dim : otherK)

@@ -31,6 +31,7 @@ struct PackedBuffer {
   int64_t group = 1;                  // elements of k that lie together
   bool tapsInside = false;            // the other reduction dimensions run inside of k, in one dimension with it
   int64_t taps = 1;                   // their positions, where they do
+  mlir::AffineExpr before;            // groups of k that lie before those that are meant; null: none
   int64_t slack = 0;                  // groups of k at the end into which a copy may reach
   llvm::SmallVector<unsigned> otherK; // further reduction dimensions, each with its whole extent
   explicit operator bool() const { return bool(memref); }

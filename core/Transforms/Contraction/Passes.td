@@ -47,6 +47,25 @@ def HoistPacking : Pass<"hoist-packing", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def BindConstants : Pass<"bind-constants", "::mlir::ModuleOp"> {
+  let summary = "Compute what follows from constant arguments alone in a function that is called once";
+  let description = [{
+    A public function marks arguments that are the same in many calls, such as weights, with `tilewright.constant`. Buffers
+    that `map-contractions` packs of them (`bound_vectors` of a plan) move into one array of bytes: the function takes it
+    as its last input, and a function of the name `NAME_bind` fills it from the constant arguments. Modules without the
+    attribute `tilewright.bind` have no such buffers.
+
+    ```mlir
+    func @f(%x, %w {tilewright.constant}, %y) { call @k(%x, %w, %y) }     // @k packs %w, then multiplies
+    // becomes
+    func @f_bind(%w, %bound) { %b = memref.view %bound[0];  call @k_bind(%w, %b) }
+    func @f(%x, %w, %bound {tilewright.bound}, %y) { %b = memref.view %bound[0];  call @k(%x, %w, %y, %b) }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect"];
+}
+
 def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Share the sum of a contraction out over blocks";
   let description = [{

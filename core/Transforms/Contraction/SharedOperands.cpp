@@ -13,6 +13,7 @@
 #include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/LoopTrips.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Tile/OnlineReductions.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -44,8 +45,18 @@ static double tilesSharing(const Contraction &c, const ContractionOperand &opera
   return tiles;
 }
 
+/// Whether the operand is a constant argument of a program that binds these.
+static bool isConstant(const ContractionOperand &operand) {
+  auto argument = dyn_cast<BlockArgument>(operand.access.memref);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function && function.getArgAttr(argument.getArgNumber(), constantAttr) && operand.access.symbols.empty() &&
+         function->getParentOfType<ModuleOp>()->hasAttr(bindAttr);
+}
+
 PlanOptions tilewright::withSharedOperands(PlanOptions options, const Contraction &c) {
   options.tilesSharing[0] = tilesSharing(c, c.a);
   options.tilesSharing[1] = tilesSharing(c, c.b);
+  options.constant[0] = isConstant(c.a);
+  options.constant[1] = isConstant(c.b);
   return options;
 }

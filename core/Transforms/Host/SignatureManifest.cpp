@@ -28,11 +28,14 @@ static Array argumentsOf(const Signature &signature) {
     Array shape;
     for (AffineExpr extent : argument.shape.getResults())
       shape.push_back(HostExpressions::ofSizes(extent));
-    list.push_back(Object{{"type", type},
-                          {"bytes", elementBytes(argument.elementType)},
-                          {"shape", std::move(shape)},
-                          {"written", argument.isWritten},
-                          {"result", argument.isResult}});
+    Object facts{{"type", type},
+                 {"bytes", elementBytes(argument.elementType)},
+                 {"shape", std::move(shape)},
+                 {"written", argument.isWritten},
+                 {"result", argument.isResult}};
+    if (argument.isBound)
+      facts["bound"] = true;
+    list.push_back(std::move(facts));
   }
   return list;
 }
@@ -43,7 +46,7 @@ static Json roundingsOf(const Signature &signature) {
     return nullptr;
   Json longest = 1;
   for (const SignatureArgument &argument : signature.arguments)
-    for (AffineExpr extent : argument.shape.getResults()) {
+    for (AffineExpr extent : argument.isBound ? ArrayRef<AffineExpr>() : argument.shape.getResults()) {
       Json next = HostExpressions::ofSizes(extent);
       std::optional<int64_t> x = longest.getAsInteger(), y = next.getAsInteger();
       longest = x && y ? Json(std::max(*x, *y)) : Json(Array{"max", std::move(longest), std::move(next)});

@@ -49,6 +49,7 @@ class Function:
         self.name = name
         self.lines = []
         self.arguments = []
+        self.constant_arguments = set()  # those that are the same in many calls
         self.location = None          # MLIR text of the location of what is being written
         self.with_locations = locations
         self.count = 0
@@ -122,9 +123,12 @@ class Function:
         self.lines = inner
         return name
 
-    def argument(self, shape, type):
+    def argument(self, shape, type, constant=False):
+        """`constant`: the array is the same in many calls, so that what is computed of it alone may be bound (docs/python.md)."""
         value = Value(f"%a{len(self.arguments)}", shape, type)
         self.arguments.append(value)
+        if constant:
+            self.constant_arguments.add(value)
         return value
 
     def seed(self):
@@ -414,7 +418,7 @@ class Function:
 
     def finish(self, results):
         """The text of the whole module."""
-        arguments = ", ".join(f"{a.name}: {a.text}" for a in self.arguments)
+        arguments = ", ".join(f"{a.name}: {a.text}{' {tilewright.constant}' if a in self.constant_arguments else ''}" for a in self.arguments)
         self.location = None
         result_types = ", ".join(r.text for r in results)
         body = "\n".join("  " + line for line in [*self.heads, *self.lines])

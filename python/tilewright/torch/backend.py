@@ -123,10 +123,10 @@ def compile_frozen(module, options):
     run = compile_graph(module, options)
     if constants is None:
         return run
-    held = freeze.Held(compile_graph(constants, options), inputs)
+    held = freeze.Held(compile_graph(constants, options))
 
     def run_frozen(args):
-        args.extend(held(args))
+        args.extend(held([args[i] for i in inputs]))
         return run(args)
     run_frozen._boxed_call = True
     return run_frozen
@@ -205,7 +205,8 @@ def write_stage(source, stage, options):
         log.warning("a part of %d operations runs eagerly: %s", len(stage.nodes), message)
         return False
     seeded = writer.function.seed_argument is not None
-    shapes = [memory_shape(n) for n in stage.inputs] + [()] * (len(writer.scalars) + seeded) + [memory_shape(n) for n in stage.outputs]
+    bound = [a.expressions for a in program.signature.inputs if a.is_bound]
+    shapes = [memory_shape(n) for n in stage.inputs] + [()] * (len(writer.scalars) + seeded) + bound + [memory_shape(n) for n in stage.outputs]
     sizes = [None] * program.signature.sizes
     for shape, argument in zip(shapes, program.signature.arguments, strict=True):
         for n, extent in zip(shape, argument.expressions, strict=True):

@@ -11,7 +11,7 @@ import torch
 from torch._guards import TracingContext
 
 from .context import memory_order
-from .importer import is_tensor
+from .importer import CONSTANT, is_tensor
 from .partition import is_assertion, is_size_node
 
 aten = torch.ops.aten
@@ -21,14 +21,13 @@ NORMS = (aten._native_batch_norm_legit_no_training.default,)
 
 
 class Held:
-    """The values of the constant part, for the tensors that it was computed from."""
+    """What `compute` gives for constant tensors, until one of them is another one or is written to."""
 
-    def __init__(self, compute, inputs):
-        self.compute, self.inputs = compute, inputs
+    def __init__(self, compute):
+        self.compute = compute
         self.known = None, None, None  # the identities of the tensors, the tensors (so that no other takes their place), the values
 
-    def __call__(self, args):
-        tensors = [args[i] for i in self.inputs]
+    def __call__(self, tensors):
         try:
             identity = [(t.data_ptr(), t._version) for t in tensors]
         except RuntimeError as error:
@@ -56,6 +55,8 @@ def split(module, fold=True, static=None):
         if node.op == "call_function" and follows(node, constant):
             constant.add(node)
     lay_out_filters(graph, constant)
+    for node in constant:
+        node.meta[CONSTANT] = True
     inner = [n for n in graph.nodes if n in constant and n.op != "placeholder"]
     made = [n for n in inner if is_tensor(n.meta["val"]) and worth(n, constant) and any(u not in constant for u in n.users)]
     if not made:
@@ -73,6 +74,7 @@ def split(module, fold=True, static=None):
         with graph.inserting_after(placeholders[-1]):
             held = graph.placeholder(f"held_{node.name}")
         held.meta["val"] = node.meta["val"]
+        held.meta[CONSTANT] = True
         placeholders.append(held)
         node.replace_all_uses_with(held, lambda user: user not in constant)
     graph.eliminate_dead_code()

@@ -44,6 +44,10 @@ def source_line(node):
     return f"{os.path.relpath(path) if not os.path.relpath(path).startswith('..') else path}:{line}"
 
 
+#: In the meta of an input: it is the same in many calls (`freeze`).
+CONSTANT = "tilewright.constant"
+
+
 def is_tensor(value):
     return isinstance(value, torch.Tensor)
 
@@ -69,7 +73,7 @@ class Importer:
         fake = node.meta["val"]
         shape, type = shape_of(fake), type_of(fake)
         order = memory_order(fake) or tuple(range(len(shape)))
-        argument = self.function.argument([shape[i] for i in order], type)
+        argument = self.function.argument([shape[i] for i in order], type, constant=node.meta.get(CONSTANT, False))
         for position, i in enumerate(order):
             if not isinstance(shape[i], int) and shape[i].is_Symbol:
                 self.function.sizes.bind(shape[i], lambda a=argument, p=position: self.function.size_of_argument(a, p))

@@ -20,6 +20,7 @@ import torch
 from ..errors import CallError
 from ..emit.sizes import plain, python_source
 from .device import board_of, seeds
+from .freeze import Held
 from .importer import is_tensor, memory_order
 
 
@@ -122,7 +123,7 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
         name = source.names[node] = f"r{len(source.names)}"
         allocate(source, node, name)
     addresses = [f"{source.names[n]}_.data_ptr()" for n in inputs] + [f"_{s}.data_ptr()" for s in scalars] + \
-        ["seed.data_ptr()"] * seeded + [f"{source.names[n]}.data_ptr()" for n in outputs]
+        ["seed.data_ptr()"] * seeded + bound_address(source, program, inputs) + [f"{source.names[n]}.data_ptr()" for n in outputs]
     launch = source.bind(program.launch, "launch")
     stream = []
     if device and device.type == "cuda":
@@ -140,6 +141,24 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
         if memory_order(fake) is None:
             source.globals.setdefault("copy_to", copy_to)
             source.line(f"{name} = copy_to({name}, {source.tuple(fake.stride())})")
+
+
+def bound_address(source, program, inputs):
+    """The address of what the program computes of its constant arguments alone, if anything: computed at the first call, and when one
+    of them is another tensor or was written to."""
+    bind = program.signature.bind
+    if bind is None:
+        return []
+    constants = [inputs[i] for i in program.signature.bind_inputs]
+    orders = [memory_order(n.meta["val"]) or tuple(range(n.meta["val"].dim())) for n in constants]
+
+    def compute(tensors):
+        bytes = torch.empty(bind.results[0].fixed, dtype=torch.int8)
+        arrays = [dense(tensor, order) for tensor, order in zip(tensors, orders)]
+        program.bind(*(array.data_ptr() for array in (*arrays, bytes)))
+        return bytes
+    held = source.bind(Held(compute), "bound")
+    return [f"{held}([{', '.join(source.names[n] for n in constants)}]).data_ptr()"]
 
 
 def refused(error):
