@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Executable.h"
+#include "core/Analysis/Settings.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
@@ -82,6 +83,8 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   options.tileLoops |= place.model;
   if (place.model)
     module->setAttr(nativeCodeAttr, UnitAttr::get(module.getContext()));
+  if (place.isHost())
+    module->setAttr(bindAttr, UnitAttr::get(module.getContext()));
   if (place.traced)
     module->setAttr(tracedAttr, ArrayAttr::get(module.getContext(), {}));
   double begin = secondsNow();
@@ -89,6 +92,15 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (first <= last && mlir::failed(runStages(module, first, last, options)))
     return failed();
   SmallVector<func::FuncOp> functions = publicFunctions(module);
+  std::optional<Signature> bind;
+  if (auto binds = llvm::find_if(functions, [](func::FuncOp function) { return function->hasAttr(bindsAttr); });
+      binds != functions.end()) {
+    FailureOr<Signature> found = Signature::of(*binds);
+    if (mlir::failed(found))
+      return failed();
+    bind = std::move(*found);
+    functions.erase(binds);
+  }
   if (functions.size() != 1)
     return llvm::createStringError("expected one public function after stage %u, found %zu", last, functions.size());
   FailureOr<Signature> signature = Signature::of(functions.front());
@@ -97,7 +109,7 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
   double passes = secondsNow() - begin;
-  auto result = load(module, *signature, place, tiles.get());
+  auto result = load(module, *signature, place, tiles.get(), std::move(bind));
   if (!result)
     return result;
   (*result)->unitSpacing = spacing;
@@ -106,9 +118,23 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
 }
 
 llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, const Signature &signature,
-                                                             const Place &place, ModuleOp tiles) {
+                                                             const Place &place, ModuleOp tiles,
+                                                             std::optional<Signature> bind) {
   std::unique_ptr<Executable> result(new Executable());
   result->programSignature = signature;
+  if (bind) {
+    std::vector<SignatureArgument> &arguments = result->programSignature.arguments;
+    auto bound = llvm::find_if(arguments, [](const SignatureArgument &argument) { return argument.isBound; });
+    result->boundBefore = bound - arguments.begin();
+    result->boundBytes = Array(ElementType::U8, Signature::evaluate(bound->shape, {}));
+    if (!result->boundBytes.allocated())
+      return llvm::createStringError("no memory for what the program binds of its constant arguments");
+    for (SignatureArgument &argument : arguments)
+      if (!(argument.isResult && argument.isScalar) && argument.position > bound->position)
+        --argument.position;
+    arguments.erase(bound);
+    result->bindSignature = std::move(bind);
+  }
   if (place.model) // assembly of the chip, such as routines that its states need
     module->removeAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName());
   if (auto traced = module->getAttrOfType<ArrayAttr>(tracedAttr))
@@ -142,14 +168,11 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
   if (!jit)
     return jit.takeError();
   result->jit = std::move(*jit);
-  auto entry = result->jit->lookup(signature.name + "_call");
-  if (!entry)
-    return entry.takeError();
-  auto workspace = result->jit->lookup(signature.name + "_workspace_call");
-  if (!workspace)
-    return workspace.takeError();
-  result->entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*entry);
-  result->workspaceSize = *workspace;
+  if (llvm::Error error = result->program.find(*result->jit, signature.name))
+    return error;
+  if (result->bindSignature)
+    if (llvm::Error error = result->binding.find(*result->jit, result->bindSignature->name))
+      return error;
   auto learned = result->jit->lookup(signature.name + "_learned_sizes");
   if (!learned)
     return learned.takeError();
@@ -194,15 +217,22 @@ llvm::Error tilewright::statusError(int32_t status, llvm::ArrayRef<int64_t> size
   }
 }
 
-llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
-  if (placedProgram)
-    return placedProgram->call(sizes, arguments);
-  std::vector<int64_t> slots(sizes.begin(), sizes.end());
-  for (void *argument : arguments)
-    slots.push_back(reinterpret_cast<int64_t>(argument));
-  if (!workspace.allocated() || workspaceSizes != slots) {
-    auto bytes = reinterpret_cast<int64_t (*)(const int64_t *)>(workspaceSize)(slots.data());
-    workspaceSizes = slots;
+llvm::Error Executable::Function::find(Jit &jit, llvm::StringRef name) {
+  auto found = jit.lookup((name + "_call").str());
+  if (!found)
+    return found.takeError();
+  auto workspace = jit.lookup((name + "_workspace_call").str());
+  if (!workspace)
+    return workspace.takeError();
+  entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*found);
+  workspaceSize = reinterpret_cast<int64_t (*)(const int64_t *)>(*workspace);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<int64_t>> Executable::Function::withWorkspace(std::vector<int64_t> slots) {
+  if (!workspace.allocated() || workspaceSlots != slots) {
+    const int64_t bytes = workspaceSize(slots.data());
+    workspaceSlots = slots;
     if (bytes > workspace.count() || !workspace.allocated()) {
       if (bytes < 0 || !Array::fits(ElementType::U8, {bytes + 4096}))
         return llvm::createStringError("the program asks for a workspace of %lld bytes", static_cast<long long>(bytes));
@@ -212,15 +242,50 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
     }
   }
   slots.push_back((reinterpret_cast<int64_t>(workspace.data()) + 4095) & -4096);
+  return slots;
+}
+
+llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
+  if (placedProgram)
+    return placedProgram->call(sizes, arguments);
+  if (llvm::Error error = bind(sizes, arguments))
+    return error;
+  return run(sizes, arguments);
+}
+
+/// Fills the bound argument, if there is one.
+llvm::Error Executable::bind(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
+  if (!bindSignature)
+    return llvm::Error::success();
+  std::vector<int64_t> given;
+  for (int64_t input : bindSignature->bindInputs)
+    given.push_back(reinterpret_cast<int64_t>(arguments[input]));
+  given.push_back(reinterpret_cast<int64_t>(boundBytes.data()));
+  auto slots = binding.withWorkspace(std::move(given));
+  if (!slots)
+    return slots.takeError();
+  return statusError(binding.entry(slots->data()), sizes);
+}
+
+/// The program itself.
+llvm::Error Executable::run(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
+  std::vector<int64_t> given(sizes.begin(), sizes.end());
+  for (void *argument : arguments)
+    given.push_back(reinterpret_cast<int64_t>(argument));
+  if (bindSignature)
+    given.insert(given.begin() + sizes.size() + boundBefore, reinterpret_cast<int64_t>(boundBytes.data()));
+  auto slots = program.withWorkspace(std::move(given));
+  if (!slots)
+    return slots.takeError();
   int32_t status;
   if (tw_is_profiled()) {
     tw_activity activity = tw_activity_of(TW_ACTIVITY_PROGRAM, programSignature.name.c_str(), nullptr);
     tw_activity_begin(&activity);
-    status = entry(slots.data());
+    status = program.entry(slots->data());
     // The statuses of the C interface are the first ones of the runtime's.
     (void)tw_activity_end(&activity, static_cast<tw_status>(status));
   } else {
-    status = entry(slots.data());
+    status = program.entry(slots->data());
   }
   return status == 0 ? llvm::Error::success() : failed(status, sizes);
 }
@@ -251,7 +316,9 @@ llvm::Expected<double> Executable::seconds(llvm::ArrayRef<int64_t> sizes, llvm::
                                            int64_t calls) {
   if (placedProgram)
     return placedProgram->seconds(sizes, arguments, calls);
-  return secondsOf([&] { return call(sizes, arguments); }, calls);
+  if (llvm::Error error = bind(sizes, arguments))
+    return error;
+  return secondsOf([&] { return run(sizes, arguments); }, calls);
 }
 
 std::optional<ElementType> tilewright::elementTypeOf(Type type) {

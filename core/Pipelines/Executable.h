@@ -51,12 +51,15 @@ public:
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
                                                              const CompileOptions &options, unsigned last = 4,
                                                              const Place &place = {});
-  /// The same from a module after stage 5 whose public function had `signature` before it. `tiles`: the module after
+  /// The same from a module after stage 5 whose public function had `signature` before it, and that which binds its
+  /// constants `bind`. `tiles`: the module after
   /// stage 4, whose counts the emulator puts beside its own; null: it does not.
   static llvm::Expected<std::unique_ptr<Executable>> load(mlir::ModuleOp module, const Signature &signature,
-                                                          const Place &place = {}, mlir::ModuleOp tiles = {});
+                                                          const Place &place = {}, mlir::ModuleOp tiles = {},
+                                                          std::optional<Signature> bind = {});
   ~Executable();
 
+  /// Without the bound argument of a program that binds its constants: each call fills it first.
   const Signature &signature() const { return programSignature; }
   const CompileTimes &times() const { return compileTimes; }
   /// The spacing of numbers around 1 to which chosen matrix units round elements of wider types that they read (2^-10
@@ -75,7 +78,21 @@ public:
   PlacedProgram *placed() { return placedProgram.get(); }
 
 private:
+  /// A function of the code of this process, with memory for its temporaries.
+  struct Function {
+    int32_t (*entry)(const int64_t *slots) = nullptr;
+    int64_t (*workspaceSize)(const int64_t *slots) = nullptr;
+    Array workspace;
+    std::vector<int64_t> workspaceSlots; // of the call that it is large enough for
+
+    llvm::Error find(Jit &jit, llvm::StringRef name);
+    /// The slots with that of the workspace.
+    llvm::Expected<std::vector<int64_t>> withWorkspace(std::vector<int64_t> slots);
+  };
+
   Executable() = default;
+  llvm::Error bind(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
+  llvm::Error run(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
   llvm::Error failed(int32_t status, llvm::ArrayRef<int64_t> sizes);
   Signature programSignature;
   CompileTimes compileTimes;
@@ -84,15 +101,17 @@ private:
   std::unique_ptr<PlacedProgram> placedProgram;
   EmulatedProgram *emulatedProgram = nullptr;
   std::unique_ptr<Jit> jit;
-  int32_t (*entry)(const int64_t *slots) = nullptr;
-  void *workspaceSize = nullptr;
+  Function program;
+  /// What fills the bound argument, which stands before argument `boundBefore`; nothing where there is none.
+  std::optional<Signature> bindSignature;
+  Function binding;
+  size_t boundBefore = 0;
+  Array boundBytes;
   int64_t *learnedSizes = nullptr; // what a call with status 1 made of its data; -1: nothing
   struct FailedCheck {
     const char *message;
     int64_t code, extent;
   } *failedCheck = nullptr; // what a refused call has found (CheckReport.h); null: the program says nothing
-  Array workspace;
-  std::vector<int64_t> workspaceSizes;
 };
 
 /// What a status of the C interface means for a call with `sizes`; success for 0.

@@ -45,7 +45,7 @@ class Artifact:
         """What the kernel of a machine calls the features of its processor that the code uses."""
         wanted = [word[1:] for word in self.codegen.get("features", "").split(",") if word.startswith("+")]
         return sorted({_ALIASES.get(name, name.replace("-", "_").replace(".", "_")) for name in wanted
-                       if name.startswith(_CHECKED)})
+                       if name.startswith(_CHECKED) and name not in _SETS})
 
 
 #: LLVM's names of features whose names in /proc/cpuinfo differ.
@@ -53,6 +53,8 @@ _ALIASES = {"sse3": "pni", "bmi": "bmi1", "lzcnt": "abm", "avx512vnni": "avx512_
             "avx512fp16": "avx512_fp16", "avx512vbmi2": "avx512_vbmi2", "avx512bitalg": "avx512_bitalg",
             "avx512vpopcntdq": "avx512_vpopcntdq", "avx512vp2intersect": "avx512_vp2intersect", "avxvnni": "avx_vnni",
             "avx512vbmi": "avx512vbmi", "avxifma": "avx_ifma", "dotprod": "asimddp", "neon": "asimd", "fullfp16": "asimdhp"}
+#: Names of nothing but other features, which are listed beside them: kernels of Linux list these alone.
+_SETS = {"avx10.1"}
 #: Features that vector code uses; the kernel of a machine lists them under these beginnings.
 _CHECKED = ("sse", "ssse", "avx", "amx", "fma", "f16c", "bmi", "lzcnt", "gfni", "vaes", "vpclmul", "sve", "sme", "neon",
             "dotprod", "i8mm", "bf16", "fullfp16")

@@ -492,3 +492,27 @@ def test_runtime_without_compiler(tmp_path):
     result = python("from tilewright import _sdk; _sdk.load_runtime(); print('loaded'); _sdk.load_compiler()", TILEWRIGHT_SDK=str(tmp_path))
     assert result.stdout == "loaded\n"
     assert f"SdkError: TILEWRIGHT_SDK is '{tmp_path}', which has no libTilewright.so.0" in result.stderr
+
+
+def test_bound_constants():
+    """A program with a marked argument takes what `bind` makes of it as its last input."""
+    text = """module attributes {tilewright.force = "bound_vectors=1"} {
+func.func @product(%x: tensor<16x64xf32>, %w: tensor<64x48xf32> {tilewright.constant}) -> tensor<16x48xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x48xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x48xf32>) -> tensor<16x48xf32>
+  %r = linalg.matmul ins(%x, %w : tensor<16x64xf32>, tensor<64x48xf32>) outs(%f : tensor<16x48xf32>) -> tensor<16x48xf32>
+  return %r : tensor<16x48xf32>
+}
+}
+"""
+    program = tilewright.compile(text)
+    signature = program.signature
+    assert [a.is_bound for a in signature.inputs] == [False, False, True] and signature.bind_inputs == (1,)
+    assert [str(a) for a in signature.bind.inputs] == ["f32[64,48]"] and signature.bind.results[0].fixed == (64 * 48 * 4,)
+    x, w = data(16, 64), data(64, 48)
+    bytes = np.empty(signature.bind.results[0].fixed, np.int8)
+    program.bind(w.ctypes.data, bytes.ctypes.data)
+    assert np.array_equal(program(x, w, bytes), x @ w)
+    with pytest.raises(tilewright.ArgumentError, match="'mm' has no bound input: no argument is marked"):
+        tilewright.compile(MATMUL).bind(w.ctypes.data, bytes.ctypes.data)

@@ -218,3 +218,10 @@ def test_entries_that_make_no_package(tmp_path, entry, message):
 def test_a_folder_that_cannot_be_written(tmp_path):
     with pytest.raises(tilewright.PackageError, match="cannot write .*No such file"):
         tilewright.save(tmp_path / "none" / "x.tw", tilewright.Entry([tilewright.build(LINEAR)]))
+
+
+def test_needed_features():
+    """As the kernel of Linux calls them; a name for a set of others is none of its own."""
+    from tilewright.artifact import Artifact
+    codegen = {"triple": "x86_64-pc-linux-gnu", "cpu": "graniterapids", "features": "+64bit,+avx10.1,+avx512f,+avx512vnni,+amx-bf16,+sse4.1,-avx10.2"}
+    assert Artifact(None, "so", "cpu:host", codegen).needs == ["amx_bf16", "avx512_vnni", "avx512f", "sse4_1"]

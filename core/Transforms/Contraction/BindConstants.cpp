@@ -67,15 +67,29 @@ private:
   SymbolTable symbols;
 };
 
-/// Top-level operations of the block of `buffer` that write it.
-SmallVector<Operation *> writersOf(memref::AllocOp buffer) {
-  llvm::SetVector<Operation *> writers;
-  for (Operation *user : buffer->getUsers())
-    if (!onlyReads(user) && !isa<memref::DeallocOp, affine::AffinePrefetchOp>(user))
-      writers.insert(buffer->getBlock()->findAncestorOpInBlock(*user));
-  SmallVector<Operation *> inOrder(writers.begin(), writers.end());
+/// The operations of `body` that fill `buffers`, and those whose values they take, in their order; no allocations.
+SmallVector<Operation *> fillingOf(ArrayRef<memref::AllocOp> buffers, Block &body) {
+  llvm::SetVector<Operation *> filling;
+  for (memref::AllocOp buffer : buffers)
+    for (Operation *user : buffer->getUsers())
+      if (!onlyReads(user) && !isa<memref::DeallocOp, affine::AffinePrefetchOp>(user))
+        filling.insert(body.findAncestorOpInBlock(*user));
+  for (size_t next = 0; next < filling.size(); ++next) // grows
+    filling[next]->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &body && !isa<memref::AllocOp>(def))
+          filling.insert(def);
+    });
+  SmallVector<Operation *> inOrder(filling.begin(), filling.end());
   llvm::sort(inOrder, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
   return inOrder;
+}
+
+/// The argument of the function that `array`, a constant one, is a view of.
+Value argumentOf(Value array) {
+  while (auto view = array.getDefiningOp<ViewLikeOpInterface>())
+    array = view.getViewSource();
+  return array;
 }
 
 std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
@@ -87,10 +101,7 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
   if (buffers.empty())
     return std::nullopt;
 
-  llvm::SetVector<Operation *> moved;
-  for (memref::AllocOp buffer : buffers)
-    moved.insert_range(writersOf(buffer));
-  auto isMoved = [&](Operation *op) { return moved.contains(body.findAncestorOpInBlock(*op)); };
+  const SmallVector<Operation *> moved = fillingOf(buffers, body);
   llvm::SetVector<Value> arguments, temporaries;
   for (Operation *op : moved)
     op->walk([&](Operation *inner) {
@@ -123,14 +134,10 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
   mapping.map(arguments.getArrayRef(), filling->getArguments().take_front(arguments.size()));
   for (auto [buffer, argument] : llvm::zip(buffers, filling->getArguments().drop_front(arguments.size())))
     mapping.map(buffer.getResult(), argument);
-  for (Operation *op : moved) {
-    op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (!isMoved(operand.getDefiningOp() ? operand.getDefiningOp() : op))
-          clone(operand, b, mapping);
-    });
+  for (Value temporary : temporaries)
+    b.clone(*temporary.getDefiningOp(), mapping);
+  for (Operation *op : moved)
     b.clone(*op, mapping);
-  }
   func::ReturnOp::create(b, kernel.getLoc());
 
   // Arrays come before other arguments.
@@ -141,8 +148,9 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
     (void)kernel.insertArgument(position, buffer.getType(), {}, buffer.getLoc());
     buffer.getResult().replaceAllUsesWith(kernel.getArgument(position));
   }
-  for (Operation *op : llvm::reverse(moved.getArrayRef()))
-    op->erase();
+  for (Operation *op : llvm::reverse(moved))
+    if (op->use_empty())
+      op->erase();
   auto eraseUnused = [](Operation *alloc) {
     if (!llvm::all_of(alloc->getUsers(), llvm::IsaPred<memref::DeallocOp>))
       return;
@@ -166,8 +174,7 @@ Value Binder::clone(Value value, OpBuilder &b, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (!op || (!isMemoryEffectFree(op) && !isa<memref::AllocOp>(op)))
-    return {};
+  assert(op && isMemoryEffectFree(op) && "a view of a constant argument");
   for (Value operand : op->getOperands())
     clone(operand, b, mapping);
   return b.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
@@ -200,9 +207,12 @@ void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundK
   auto type = MemRefType::get({bytes}, b.getI8Type());
   SmallVector<unsigned> constants;
   SmallVector<Type> types;
-  SmallVector<DictionaryAttr> attributes;
+  llvm::SmallSetVector<Value, 8> read;
+  for (func::CallOp call : calls)
+    for (unsigned operand : kernels.find(call.getCallee())->second.constants)
+      read.insert(argumentOf(call.getOperand(operand)));
   for (BlockArgument argument : function.getArguments())
-    if (function.getArgAttr(argument.getArgNumber(), constantAttr)) {
+    if (read.contains(argument)) {
       constants.push_back(argument.getArgNumber());
       types.push_back(argument.getType());
     }

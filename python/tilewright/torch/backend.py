@@ -168,7 +168,7 @@ def report(reasons, options):
 
 def stage_text(stage, locations=False):
     """The text of a compiled stage, with the symbols that are arguments."""
-    writer = Importer(stage.inputs, locations)
+    writer = Importer(stage.inputs, locations, binds=True)
     nodes = partition.live(stage)
     writer.bind_scalars([*nodes, *stage.outputs])
     for node in nodes:

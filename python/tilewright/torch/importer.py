@@ -57,9 +57,11 @@ def is_size(value):
 
 
 class Importer:
-    """Writes one function. `inputs` are the nodes that arrive as arguments, in this order."""
+    """Writes one function. `inputs` are the nodes that arrive as arguments, in this order; `binds`: those that are the same in many
+    calls are marked, so that the program has a bound input for what is computed of them alone."""
 
-    def __init__(self, inputs, locations=False, name=NAME):
+    def __init__(self, inputs, locations=False, name=NAME, binds=False):
+        self.binds = binds
         self.function = Function(name, locations)
         self.values = {}
         self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
@@ -73,7 +75,7 @@ class Importer:
         fake = node.meta["val"]
         shape, type = shape_of(fake), type_of(fake)
         order = memory_order(fake) or tuple(range(len(shape)))
-        argument = self.function.argument([shape[i] for i in order], type, constant=node.meta.get(CONSTANT, False))
+        argument = self.function.argument([shape[i] for i in order], type, constant=self.binds and node.meta.get(CONSTANT, False))
         for position, i in enumerate(order):
             if not isinstance(shape[i], int) and shape[i].is_Symbol:
                 self.function.sizes.bind(shape[i], lambda a=argument, p=position: self.function.size_of_argument(a, p))

@@ -65,8 +65,8 @@ def test_the_constant_part_runs_once(monkeypatch):
     calls = []
     compute = freeze.Held.__init__
 
-    def counted(self, run, inputs):
-        compute(self, lambda args: calls.append(1) or run(args), inputs)
+    def counted(self, run):
+        compute(self, lambda args: calls.append(1) or run(args))
     monkeypatch.setattr(freeze.Held, "__init__", counted)
     model, x = small()
     f = frozen(model)
@@ -93,3 +93,42 @@ def test_strict_arithmetic_folds_nothing():
     with torch.no_grad():
         exact = copy.deepcopy(model).double()(x.double())
         assert error(frozen(model, fp="strict")(x), exact) < 1e-5
+
+
+def test_weights_of_products_are_packed_once(monkeypatch):
+    """A linear layer whose weight lies along the summed dimension: the program has a bound input, which follows from the weight alone,
+    and is made anew when that is written to, also where the weight is a view that is not dense."""
+    import tilewright.torch.launch as launch
+    made = []
+    whole = launch.bound_address
+
+    def seen(source, program, inputs):
+        address = whole(source, program, inputs)
+        made.append((program.signature.bind, program.signature.bind_inputs, len(address)))
+        return address
+    monkeypatch.setattr(launch, "bound_address", seen)
+    torch.manual_seed(5)
+    model = torch.nn.Sequential(torch.nn.Linear(512, 384), torch.nn.ReLU(), torch.nn.Linear(384, 256, bias=False)).eval()
+    model[2].weight = torch.nn.Parameter(torch.randn(256, 768)[:, ::2] / 20)
+    x = torch.randn(64, 512)
+    f = frozen(model)
+    with torch.no_grad():
+        for _ in range(2):
+            assert error(f(x), copy.deepcopy(model).double()(x.double())) < 1e-5
+        model[0].weight.mul_(1.5)
+        assert error(f(x), copy.deepcopy(model).double()(x.double())) < 1e-5
+    assert len(made) == 1
+    bind, inputs, addresses = made[0]
+    assert addresses == 1 and len(inputs) == 2 and bind.results[0].fixed[0] >= 4 * (512 * 384 + 384 * 256)
+
+
+def test_nothing_is_packed_before_without_freeze(monkeypatch):
+    import tilewright.torch.launch as launch
+    made = []
+    whole = launch.bound_address
+    monkeypatch.setattr(launch, "bound_address", lambda *args: made.append(args[1].signature.bind) or whole(*args))
+    model, x = torch.nn.Linear(512, 384).eval(), torch.randn(64, 512)
+    f = torch.compile(model, backend="tilewright", options={"strict": True}, fullgraph=True)
+    with torch.no_grad():
+        f(x)
+    assert made == [None]
