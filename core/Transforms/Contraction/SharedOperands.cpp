@@ -45,12 +45,13 @@ static double tilesSharing(const Contraction &c, const ContractionOperand &opera
   return tiles;
 }
 
-/// Whether the operand is a constant argument of a program that binds these.
+/// Whether the operand is a constant argument of a program that binds these; not where it has no array yet.
 static bool isConstant(const ContractionOperand &operand) {
-  auto argument = dyn_cast<BlockArgument>(operand.access.memref);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function && function.getArgAttr(argument.getArgNumber(), constantAttr) && operand.access.symbols.empty() &&
-         function->getParentOfType<ModuleOp>()->hasAttr(bindAttr);
+  auto argument = dyn_cast_if_present<BlockArgument>(operand.access.memref);
+  auto function = dyn_cast_if_present<func::FuncOp>(argument ? argument.getOwner()->getParentOp() : nullptr);
+  auto module = function ? function->getParentOfType<ModuleOp>() : ModuleOp();
+  return module && module->hasAttr(bindAttr) && operand.access.symbols.empty() &&
+         function.getArgAttr(argument.getArgNumber(), constantAttr);
 }
 
 PlanOptions tilewright::withSharedOperands(PlanOptions options, const Contraction &c) {

@@ -1,0 +1,72 @@
+// RUN: tw-opt %s -bind-constants | FileCheck %s
+
+// What fills the bound buffer moves into a kernel of its own, with its temporaries; the buffers of all calls lie in one array, each on
+// a line of its own; shapes of the signature count with it.
+// CHECK: func.func private @pack_bind(%[[W:.*]]: memref<8x4xf32>, %[[TO:.*]]: memref<4x8xf32>) attributes {tilewright.kernel}
+// CHECK-NEXT: %[[T:.*]] = memref.alloc() : memref<8xf32>
+// CHECK-NEXT: affine.for
+// CHECK: affine.load %[[W]]
+// CHECK: affine.store %{{.*}}, %[[T]]
+// CHECK: affine.load %[[T]]
+// CHECK: affine.store %{{.*}}, %[[TO]]
+// CHECK: return
+// CHECK: func.func private @pack(%[[X:.*]]: memref<4xf32>, %{{.*}}: memref<8x4xf32> {tilewright.constant}, %{{.*}}: memref<8xf32>, %[[BOUND:.*]]: memref<4x8xf32>, %{{.*}}: index)
+// CHECK-NOT: memref.alloc
+// CHECK: affine.prefetch %[[BOUND]]
+// CHECK: affine.load %[[BOUND]]
+// CHECK-NOT: affine.store %{{.*}}, %[[BOUND]]
+// CHECK: return
+func.func private @pack(%x: memref<4xf32>, %w: memref<8x4xf32> {tilewright.constant}, %y: memref<8xf32>, %n: index) attributes {tilewright.kernel} {
+  %b = memref.alloc() {tilewright.bound} : memref<4x8xf32>
+  %t = memref.alloc() : memref<8xf32>
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %0 = affine.load %w[%j, %i] : memref<8x4xf32>
+      affine.store %0, %t[%j] : memref<8xf32>
+    }
+    affine.for %j = 0 to 8 {
+      %0 = affine.load %t[%j] : memref<8xf32>
+      affine.store %0, %b[%i, %j] : memref<4x8xf32>
+    }
+  }
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      affine.prefetch %b[%i, %j], read, locality<2>, data : memref<4x8xf32>
+      %0 = affine.load %b[%i, %j] : memref<4x8xf32>
+      %1 = affine.load %x[%i] : memref<4xf32>
+      %2 = affine.load %y[%j] : memref<8xf32>
+      %3 = arith.mulf %0, %1 : f32
+      %4 = arith.addf %2, %3 : f32
+      affine.store %4, %y[%j] : memref<8xf32>
+    }
+  }
+  return
+}
+
+// CHECK: func.func @f_bind(%[[V:.*]]: memref<8x1x4xf32>, %[[BYTES:.*]]: memref<256xi8>) attributes {tilewright.array_results = array<i1: true>, tilewright.binds = {function = "f", inputs = array<i64: 2>}}
+// CHECK-NEXT: %[[VIEW:.*]] = memref.collapse_shape %[[V]]
+// CHECK: %[[FIRST:.*]] = memref.view %[[BYTES]][%c0{{.*}}][] : memref<256xi8> to memref<4x8xf32>
+// CHECK-NEXT: call @pack_bind(%[[VIEW]], %[[FIRST]])
+// CHECK: %[[SECOND:.*]] = memref.view %[[BYTES]][%c128{{.*}}][]
+// CHECK-NEXT: call @pack_bind(%[[VIEW]], %[[SECOND]])
+// CHECK: func.func @f(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<8x1x4xf32> {tilewright.constant}, %[[GIVEN:.*]]: memref<256xi8> {tilewright.bound}, %{{.*}}: memref<8xf32>)
+// CHECK-SAME: tilewright.shapes = [#{{.*}}, #{{.*}}, #{{.*}}, #[[BYTES_MAP:.*]], #{{.*}}]
+// CHECK: %[[A:.*]] = memref.view %[[GIVEN]][%c0
+// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[A]], %{{.*}})
+// CHECK: %[[B:.*]] = memref.view %[[GIVEN]][%c128
+// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[B]], %{{.*}})
+func.func @f(%x: memref<4xf32>, %z: memref<4xf32>, %w: memref<8x1x4xf32> {tilewright.constant}, %y: memref<8xf32>)
+    attributes {tilewright.array_results = array<i1: true>,
+                tilewright.shapes = [affine_map<() -> (4)>, affine_map<() -> (4)>, affine_map<() -> (8, 1, 4)>, affine_map<() -> (8)>]} {
+  %n = arith.constant 8 : index
+  %v = memref.collapse_shape %w [[0, 1], [2]] : memref<8x1x4xf32> into memref<8x4xf32>
+  call @pack(%x, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  call @pack(%z, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  return
+}
+
+// A kernel without bound buffers stays as it is.
+// CHECK-LABEL: func.func private @plain(%{{.*}}: memref<4xf32>)
+func.func private @plain(%x: memref<4xf32>) attributes {tilewright.kernel} {
+  return
+}
