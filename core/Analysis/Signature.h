@@ -58,8 +58,8 @@ struct Signature {
   mlir::IntegerSet constraints;             // over the sizes; null = none
   std::vector<mlir::AffineMap> roundings;   // their products' sum: see `roundingsAt`
   bool isCounted = false;                   // whether `roundings` are known
-  /// Of a function that fills the bound argument of another one: the name of that, and which of its arguments the inputs
-  /// of this one are.
+  /// Of a function that fills the bound argument of another one: the name of that, and which of its arguments the
+  /// inputs of this one are.
   std::string binds;
   std::vector<int64_t> bindInputs;
 

@@ -40,7 +40,6 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"k_unroll", kUnroll},
                             {"pack_vectors", packVectors},
                             {"pack_scalars", packScalars},
-                            {"bound_vectors", boundVectors},
                             {"offset_scalars", offsetScalars},
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
@@ -49,6 +48,8 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
+  if (boundVectors)
+    object["bound_vectors"] = true;
   // Fields of contractions whose rows, lanes or sums run through several dimensions.
   if (!outerLanes.empty())
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
@@ -79,6 +80,13 @@ SumChains sumChainsOf(const Contraction &c, const ContractionPlan &plan, bool ma
   const int64_t k = plan.kBlock ? plan.kBlock : tripsOf(c, plan.kDim);
   trips.push_back(k / (plan.unit->k * plan.kUnroll));
   return SumChains::of(trips, additions);
+}
+
+bool addsResultAfter(const Contraction &c, const ContractionPlan &plan, bool mayReassociate) {
+  int64_t additions = isa<FloatType>(c.accumulator) ? 1 : 0;
+  for (unsigned dim : c.k)
+    additions *= tripsOf(c, dim);
+  return mayReassociate && (plan.prefetchResult || additions / plan.unit->k > 2 * SumChains::longest);
 }
 
 int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsigned> outer) {

@@ -76,6 +76,10 @@ int64_t tripsOf(const Contraction &c, unsigned dim);
 /// around it, and last that over unrolled groups of it. `mayReassociate`: of the program; else each is one chain.
 SumChains sumChainsOf(const Contraction &c, const ContractionPlan &plan, bool mayReassociate);
 
+/// Whether what C holds of earlier blocks of k is added when the sums of a block are done, not where they begin: where
+/// it is prefetched meanwhile, and of sums that are longer than a chain may be, since then each block is one.
+bool addsResultAfter(const Contraction &c, const ContractionPlan &plan, bool mayReassociate);
+
 /// Positions of loop `dim` with all of `outer` around it; 1 without a loop.
 int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, llvm::ArrayRef<unsigned> outer);
 

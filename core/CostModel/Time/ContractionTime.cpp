@@ -228,7 +228,8 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
     return overlapped({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
   };
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
-  double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
+  double added =
+      (x.kBlocks - 1) / x.kBlocks * (addsResultAfter(c, p, options.mayReassociate) ? 2 : 1) + (p.offsetScalars ? 1 : 0);
   double steps = p.isBlock() ? std::ceil(x.kInBlock / unit.k) : x.kInBlock / unit.k;
   const double chains = double(sumChainsOf(c, p, options.mayReassociate).count - 1);
   auto tile = [&](double tileRows, double tileVectors, double issueOfVectors) {

@@ -30,7 +30,8 @@ bool Planner::isPrefetched(const ContractionPlan &p) const {
   // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
   // its sets push each other out again. (What is read in place overlaps with the units; a copy does not.)
   const Memory *waitsIn = machine.cache(1);
-  return p.prefetchPanels && (!p.packVectors || p.boundVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
+  return p.prefetchPanels &&
+         (!p.packVectors || p.boundVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
 }
 
 /// The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,

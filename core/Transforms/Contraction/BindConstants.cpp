@@ -21,6 +21,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/IterationSpace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,9 +39,6 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-
-/// Alignment of a buffer among the bound bytes: a line.
-constexpr int64_t lineBytes = 64;
 
 /// The bound buffers of a kernel, and the kernel that fills them.
 struct BoundKernel {
@@ -123,8 +121,8 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
   }
   for (Value argument : arguments)
     result.constants.push_back(cast<BlockArgument>(argument).getArgNumber());
-  result.fills = func::FuncOp::create(b, kernel.getLoc(), (kernel.getName() + "_bind").str(),
-                                      b.getFunctionType(types, {}));
+  result.fills =
+      func::FuncOp::create(b, kernel.getLoc(), (kernel.getName() + "_bind").str(), b.getFunctionType(types, {}));
   result.fills.setPrivate();
   result.fills->setAttr(kernelAttr, b.getUnitAttr());
   symbols.insert(result.fills, kernel->getIterator());
@@ -199,7 +197,8 @@ void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundK
   for (func::CallOp call : calls)
     for (MemRefType buffer : kernels.find(call.getCallee())->second.buffers) {
       offsets.push_back(bytes);
-      bytes += llvm::alignTo(buffer.getNumElements() * llvm::divideCeil(buffer.getElementTypeBitWidth(), 8), lineBytes);
+      bytes += llvm::alignTo(buffer.getNumElements() * llvm::divideCeil(buffer.getElementTypeBitWidth(), 8),
+                             bufferAlignment);
     }
 
   OpBuilder b(function);
@@ -248,8 +247,8 @@ void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundK
   if (auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr)) {
     SmallVector<Attribute> all(shapes.begin(), shapes.end());
     unsigned symbolsOf = all.empty() ? 0 : cast<AffineMapAttr>(all.front()).getValue().getNumSymbols();
-    all.insert(all.begin() + position, AffineMapAttr::get(AffineMap::get(
-                                           0, symbolsOf, {b.getAffineConstantExpr(bytes)}, b.getContext())));
+    all.insert(all.begin() + position,
+               AffineMapAttr::get(AffineMap::get(0, symbolsOf, {b.getAffineConstantExpr(bytes)}, b.getContext())));
     function->setAttr(shapesAttr, b.getArrayAttr(all));
   }
   next = 0;

@@ -166,17 +166,17 @@ private:
 
   // The register tile that is being written.
   int64_t tileRows = 1, tileVectors = 1;
-  mlir::AffineExpr tileRow, tileLane;            // global positions
-  mlir::AffineExpr tileValidRows, tileValid;     // rows of the last unit row and lanes of the last vector that exist
-  const MatrixUnit *tileTail = nullptr;          // unit of the last vector
-  mlir::AffineExpr localRow, localPanel;         // in the packed blocks
-  mlir::AffineExpr tileIndex;                    // of the row section that prefetches, null in others
-  int64_t tileCount = 0;                         // row tiles that share the prefetching of a panel
-  PackedBuffer packedVectors, packedScalars;     // empty if read in place
+  mlir::AffineExpr tileRow, tileLane;             // global positions
+  mlir::AffineExpr tileValidRows, tileValid;      // rows of the last unit row and lanes of the last vector that exist
+  const MatrixUnit *tileTail = nullptr;           // unit of the last vector
+  mlir::AffineExpr localRow, localPanel;          // in the packed blocks
+  mlir::AffineExpr tileIndex;                     // of the row section that prefetches, null in others
+  int64_t tileCount = 0;                          // row tiles that share the prefetching of a panel
+  PackedBuffer packedVectors, packedScalars;      // empty if read in place
   llvm::SmallVector<PackedBuffer, 2> boundPanels; // of the vector operand, a buffer for each panel section
-  llvm::SmallVector<PackedBuffer, 2> packedOnce; // the scalars of the block of k, a buffer for each row section
-  mlir::Value tileBuffer;                        // what a register tile in registers of its own passes through
-  mlir::Value compensation;                      // [panel][lane] what an offset of the scalars adds, negated
+  llvm::SmallVector<PackedBuffer, 2> packedOnce;  // the scalars of the block of k, a buffer for each row section
+  mlir::Value tileBuffer;                         // what a register tile in registers of its own passes through
+  mlir::Value compensation;                       // [panel][lane] what an offset of the scalars adds, negated
 };
 
 constexpr unsigned noDim = ~0u;

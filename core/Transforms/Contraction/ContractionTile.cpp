@@ -55,7 +55,7 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
                c.c.stride(*p.laneDim) == 1;
 
   // Where C is prefetched while the k loop runs, it is added after it.
-  bool addsC = needsC && (opaque ? !moves : p.prefetchResult && task.mayReassociate);
+  bool addsC = needsC && (opaque ? !moves : addsResultAfter(c, p, task.mayReassociate));
   SmallVector<Value> accumulators(tileRows * tileVectors);
   auto accumulator = [&](const RowBlock &rows, int64_t row) -> Value & {
     return accumulators[(rows.first + row) * tileVectors + rows.vector];

@@ -19,9 +19,6 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-/// Alignment of private buffers: a cache line or the widest vector, whichever is larger on any chip so far.
-static constexpr int64_t bufferAlignment = 64;
-
 void demoteSymbols(AffineMap &map, SmallVectorImpl<Value> &operands) {
   MLIRContext *context = map.getContext();
   unsigned dims = map.getNumDims();

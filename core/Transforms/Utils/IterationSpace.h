@@ -21,6 +21,9 @@
 
 namespace tilewright {
 
+/// Alignment of private buffers, in bytes: a cache line or the widest vector, whichever is larger on any chip so far.
+inline constexpr int64_t bufferAlignment = 64;
+
 /// Makes dimensions of those symbols of `map` whose values no affine scope allows as symbols, such as variables of
 /// loops around a nest.
 void demoteSymbols(mlir::AffineMap &map, llvm::SmallVectorImpl<mlir::Value> &operands);
