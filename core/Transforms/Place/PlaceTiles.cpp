@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/TileSets.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -255,6 +256,16 @@ bool Placer::isTemporary(Value memref, int64_t at) {
          llvm::all_of(tiles, [&](Block *tile) { return readsOwn(accessesOf(*tile, memref)); });
 }
 
+/// Lets rows of a buffer not share the sets of `cache`: where they are a multiple of what its sets hold apart, a few rows
+/// of a column push each other out, and each store of a tile of registers goes to the next cache. A line more is enough.
+static void spreadOverSets(SmallVectorImpl<int64_t> &shape, Type element, const Memory &cache) {
+  const int64_t bytes = elementBytes(element), ways = std::max<int64_t>(cache.ways, 1);
+  const int64_t span = cache.bytes / ways;
+  const bool hasRows = shape.size() > 1 && llvm::any_of(llvm::drop_end(shape), [](int64_t size) { return size > 1; });
+  if (hasRows && span > 0 && shape.back() * bytes % span == 0)
+    shape.back() += std::max<int64_t>(cache.lineBytes / bytes, 1);
+}
+
 /// Whole and smaller tiles take turns in one buffer. A cache keeps what is used again by itself.
 Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, const Memory &memory) {
   Value &buffer = buffers[{array, at}];
@@ -269,9 +280,12 @@ Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, const M
   }
   OpBuilder builder = OpBuilder::atBlockBegin(&parallel.getBody().front());
   Type element = cast<MemRefType>(placed.memref.getType()).getElementType();
-  if (memory.kind == MemoryKind::Cache)
+  if (memory.kind == MemoryKind::Cache) {
+    if (const auto caches = chip.caches(); !caches.empty())
+      spreadOverSets(shape, element, *caches.front());
     return buffer = memref::AllocOp::create(builder, placed.memref.getLoc(), MemRefType::get(shape, element),
                                             builder.getI64IntegerAttr(memory.lineBytes));
+  }
   auto type = MemRefType::get(shape, element, AffineMap(), builder.getStringAttr(memory.name));
   return buffer = tile::AllocOp::create(builder, placed.memref.getLoc(), type, ValueRange(), tile::ArrangementAttr());
 }
