@@ -211,6 +211,13 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
   return overrides;
 }
 
+std::optional<int64_t> forcedValue(ArrayRef<std::pair<std::string, int64_t>> overrides, StringRef field) {
+  for (const auto &[name, value] : overrides)
+    if (name == field)
+      return value;
+  return std::nullopt;
+}
+
 std::vector<std::pair<std::string, int64_t>> forcedOfChains(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto text = module ? module->getAttrOfType<StringAttr>(forceAttr) : StringAttr();

@@ -123,6 +123,9 @@ struct WindowCopy {
 /// considered, so that what the chip or the operands forbid stays forbidden.
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
 
+/// The value that `overrides` force on `field`; nullopt: the model decides.
+std::optional<int64_t> forcedValue(llvm::ArrayRef<std::pair<std::string, int64_t>> overrides, llvm::StringRef field);
+
 /// The module attribute with the fields that are forced.
 inline constexpr llvm::StringLiteral forceAttr = "tilewright.force";
 /// Those of it that say how chains of nests are tiled: `chain_rows`, `chain_step` and `chain_parts` of the tiles,

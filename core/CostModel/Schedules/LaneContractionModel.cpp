@@ -19,8 +19,8 @@
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/PlanRanking.h"
 #include "core/CostModel/Schedules/PlanShortage.h"
@@ -62,22 +62,6 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
 }
 
 //===-- Operands ----------------------------------------------------------===//
-
-bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
-  // The dimension inside is the last one of more than one element.
-  auto type = cast<MemRefType>(access.memref.getType());
-  ArrayRef<AffineExpr> results = access.map.getResults();
-  while (results.size() > 1 && type.getDimSize(results.size() - 1) == 1)
-    results = results.drop_back();
-  if (results.empty() || linearCoefficient(results.back(), dim) != 1)
-    return false;
-  return llvm::none_of(results.drop_back(), [&](AffineExpr result) { return result.isFunctionOfDim(dim); });
-}
-
-static bool isLinearAlong(const Access &access, unsigned dim) {
-  return llvm::all_of(access.map.getResults(),
-                      [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
-}
 
 bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
                                  const NumericFreedom &freedom) {
@@ -132,13 +116,6 @@ const CopyEngine *tilewright::tileEngine(const TargetDescription &chip) {
 
 //===-- Candidates --------------------------------------------------------===//
 
-std::optional<int64_t> tilewright::forcedValue(LanePlanOverrides overrides, StringRef field) {
-  for (const auto &[name, value] : overrides)
-    if (name == field)
-      return value;
-  return std::nullopt;
-}
-
 /// Whether a group of so many subgroups holds a fragment of the unit.
 static bool isHeldBy(const MatrixUnit &unit, int64_t subgroups) {
   return accumulatesInBlock(unit) ? subgroups > 1 : unit.scopeCount == subgroups;
@@ -170,10 +147,6 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
                                                       std::string &reason,
                                                       std::vector<LaneContractionPlan> *considered) {
   const auto &[c, freedom, overrides, unknownPitches, given, parts] = question;
-  if (c.m.empty() || c.n.empty()) {
-    reason = "it has no two free dimensions";
-    return std::nullopt;
-  }
   const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
   const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *l2 = chip.graph().lastSharedCache(), *global = chip.graph().backing();
@@ -183,29 +156,11 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
              "a backing memory";
     return std::nullopt;
   }
-  std::optional<TiledDimensions> dims = tiledDimensions(c);
-  if (!dims) {
-    reason = "no dimension of the sum is in both operands";
+  std::optional<TiledDimensions> dims = tiledDimensions(c, reason);
+  if (!dims)
     return std::nullopt;
-  }
   LaneContractionPlan base;
-  base.mDim = dims->m;
-  base.nDim = dims->n;
-  base.kDim = dims->k;
-  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
-    if (dim == base.mDim || dim == base.nDim || dim == base.kDim)
-      continue;
-    // A single tap is no loop: the steps of k are a ring.
-    bool isLoop = llvm::is_contained(c.k, dim) && c.nest.tripCounts[dim] != 1;
-    (isLoop ? base.otherK : base.outer).push_back(dim);
-  }
-  for (auto [access, dims] : {std::pair(&c.a.access, std::pair(base.mDim, base.kDim)),
-                              {&c.b.access, std::pair(base.kDim, base.nDim)},
-                              {&c.c, std::pair(base.mDim, base.nDim)}})
-    if (!isLinearAlong(*access, dims.first) || !isLinearAlong(*access, dims.second)) {
-      reason = "an operand is not linear in the tiled dimensions";
-      return std::nullopt;
-    }
+  static_cast<TiledDimensions &>(base) = *dims;
   // Blocks for the outer dimensions: one index, all but the first extent constant.
   for (unsigned i = 1; i < base.outer.size(); ++i)
     if (!c.nest.tripCounts[base.outer[i]]) {

@@ -32,6 +32,7 @@
 #include "core/CostModel/Copies/TurnedCopy.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
@@ -63,15 +64,13 @@ struct StepInstructions {
   double beside() const { return sum() - products; }
 };
 
-struct LaneContractionPlan {
+struct LaneContractionPlan : TiledDimensions {
   const MatrixUnit *unit = nullptr;
-  unsigned mDim = 0, nDim = 0, kDim = 0;
-  llvm::SmallVector<unsigned> outer, otherK; // the dimensions left, outermost first
-  int64_t subgroupsM = 1, subgroupsN = 1;    // of a block, and of each of its slices
-  int64_t subgroupsK = 1;                    // slices: each multiplies a part of a stage's k (SliceModel.h)
-  int64_t unitsExchanged = 0;                // of a subgroup whose sums slices add at a time; 0: there is one slice
-  int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
-  int64_t depth = 1;                         // BK
+  int64_t subgroupsM = 1, subgroupsN = 1; // of a block, and of each of its slices
+  int64_t subgroupsK = 1;                 // slices: each multiplies a part of a stage's k (SliceModel.h)
+  int64_t unitsExchanged = 0;             // of a subgroup whose sums slices add at a time; 0: there is one slice
+  int64_t tilesM = 1, tilesN = 1;         // units of a subgroup
+  int64_t depth = 1;                      // BK
   int64_t stages = 1;
   int64_t round = 1;       // steps of k in an iteration: 1, as many as stages, or twice as many
   bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
@@ -157,16 +156,11 @@ std::optional<LaneContractionPlan> planGroupUnits(const LaneContractionQuestion 
                                                   const TargetDescription &chip, const LaneHierarchy &hierarchy,
                                                   const LaneContractionPlan &base,
                                                   std::vector<LaneContractionPlan> *considered);
-/// The value that `overrides` force on `field`, one of the names above; nullopt: the model decides.
-std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef field);
-
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 /// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup, in their registers.
 bool computesOnLanes(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy,
                      const NumericFreedom &freedom);
-/// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
-bool isContiguousAlong(const Access &access, unsigned dim);
 /// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.
 inline constexpr int64_t otherRegisters = 40;
 /// Registers of a lane that only starts copies.

@@ -15,10 +15,10 @@
 #include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
-#include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/BankTraffic.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -103,53 +103,6 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHie
   return true;
 }
 
-/// Sorts the dimensions of the nest; false with a reason.
-static bool chooseDims(ScratchpadContractionPlan &plan, const Contraction &c, std::string &reason) {
-  if (c.m.empty() || c.n.empty()) {
-    reason = "it has no two free dimensions";
-    return false;
-  }
-  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
-  auto largest = [&](ArrayRef<unsigned> dims) {
-    return *std::max_element(dims.begin(), dims.end(), [&](unsigned a, unsigned b) { return extent(a) < extent(b); });
-  };
-  auto stepOne = [](const Access &access, unsigned dim) { return access.stride(dim) == 1; };
-  plan.mDim = largest(c.m);
-  plan.nDim = largest(c.n);
-  for (unsigned dim : c.n) // engines move contiguous rows
-    if (stepOne(c.b.access, dim) && stepOne(c.c, dim))
-      plan.nDim = dim;
-  SmallVector<unsigned> shared;
-  for (unsigned dim : c.k)
-    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
-      shared.push_back(dim);
-  if (shared.empty()) {
-    reason = "no dimension of the sum is in both operands";
-    return false;
-  }
-  plan.kDim = largest(shared);
-  for (unsigned dim : shared)
-    if (stepOne(c.a.access, dim) && extent(dim) >= 16)
-      plan.kDim = dim;
-  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
-    bool isK = llvm::is_contained(c.k, dim);
-    if (isK && dim != plan.kDim)
-      plan.otherK.push_back(dim);
-    else if (!isK && dim != plan.mDim && dim != plan.nDim)
-      plan.outer.push_back(dim);
-  }
-  for (const auto &[access, one, two] :
-       {std::tuple(&c.a.access, plan.mDim, plan.kDim), std::tuple(&c.b.access, plan.kDim, plan.nDim),
-        std::tuple(&c.c, plan.mDim, plan.nDim)})
-    for (unsigned dim : {one, two})
-      if (!llvm::all_of(access->map.getResults(),
-                        [&](AffineExpr e) { return linearCoefficient(e, dim).has_value(); })) {
-        reason = "an operand is not linear in the tiled dimensions";
-        return false;
-      }
-  return true;
-}
-
 namespace {
 /// The chip's numbers and the sizes that a candidate is judged by.
 struct Judge {
@@ -158,8 +111,9 @@ struct Judge {
   const CoreHierarchy &cores;
   const CoreShare &share;
   const TailShape &tail;
-  unsigned mDim, nDim, kDim;
-  int64_t m, n, k, outer = 1, otherK = 1, align = 1;
+  TiledDimensions dims;
+  int64_t m, n, k, outer, otherK; // extents
+  int64_t align = scratchpadAlignment(cores);
 
   TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
                        int64_t cols) const;
@@ -216,7 +170,7 @@ TileCopyPlan Judge::copiesOf(const ContractionOperand &operand, unsigned rowDim,
   TileTransfer tile = this->operand(operand, rowDim, rows, colDim, cols);
   if (tile.near && divides(rowDim, rows) && divides(colDim, cols) && hasPitch(operand.access, rowDim, colDim))
     return {CopyWay::None};
-  auto extent = [&](unsigned dim) { return dim == kDim ? k : dim == mDim ? m : n; };
+  auto extent = [&](unsigned dim) { return dim == dims.kDim ? k : dim == dims.mDim ? m : n; };
   return planTileCopies(tile, extent(rowDim), extent(colDim), true, true, cores, chip);
 }
 
@@ -390,40 +344,14 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
                                       const CoreShare &share, const TailShape &tail, const PlanOptions &options,
                                       std::string &reason, std::vector<ScratchpadContractionPlan> *considered) {
   Stopwatch stopwatch("planning");
-  ScratchpadContractionPlan base;
-  if (!chooseDims(base, c, reason))
-    return std::nullopt;
-  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
-  Judge judge{c,
-              chip,
-              cores,
-              share,
-              tail,
-              base.mDim,
-              base.nDim,
-              base.kDim,
-              extent(base.mDim),
-              extent(base.nDim),
-              extent(base.kDim)};
-  judge.align = scratchpadAlignment(cores);
-  for (unsigned dim : base.outer)
-    judge.outer *= extent(dim);
-  for (unsigned dim : base.otherK)
-    judge.otherK *= extent(dim);
-
-  auto forced = [&](StringRef name) -> std::optional<int64_t> {
-    for (auto &[field, value] : options.overrides)
-      if (field == name)
-        return value;
-    return std::nullopt;
-  };
+  auto forced = [&](StringRef name) { return forcedValue(options.overrides, name); };
   // Multiples of the unit in powers of two, the last one covering the size, and for each of these the smallest tile
   // that cuts a known size into as many; or what is forced.
   auto sizes = [&](StringRef name, int64_t unit, unsigned dim) {
     if (auto value = forced(name))
       return SmallVector<int64_t>{int64_t(llvm::alignTo(std::max<int64_t>(1, *value), unit))};
     SmallVector<int64_t> result;
-    int64_t size = extent(dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
+    int64_t size = ContractionExtents::of(c, dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
     for (int64_t tile = unit;; tile *= 2) {
       int64_t even = llvm::divideCeil(blocks, llvm::divideCeil(blocks, tile / unit)) * unit;
       if (even < tile && c.nest.tripCounts[dim] && !llvm::is_contained(result, even))
@@ -438,37 +366,48 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   });
   std::optional<ScratchpadContractionPlan> best, smallest;
   const NumericFreedom freedom{NumericFreedom::of(Settings::of(c.c.op)).fast, options.mayReassociate};
-  bool multiplies = false;
   std::string lacks;
-  for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, cores, freedom, lacks))
-      continue;
-    multiplies = true;
-    for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))
-      for (int64_t tileN : sizes("tile_n", unit.n, base.nDim))
-        for (int64_t tileK : sizes("tile_k", unit.k, base.kDim)) {
-          countWork("candidates", 1);
-          ScratchpadContractionPlan plan = base;
-          plan.unit = &unit;
-          plan.tileM = tileM;
-          plan.tileN = tileN;
-          plan.tileK = tileK;
-          plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
-          ScratchpadContractionPlan loose = plan;
-          if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
-            smallest = loose;
-          if (!judge.judge(plan, false))
-            continue;
-          if (considered)
-            considered->push_back(plan);
-          if (!best || plan.seconds < best->seconds)
-            best = plan;
-        }
+  SmallVector<const MatrixUnit *> units;
+  for (const MatrixUnit &unit : chip.units())
+    if (computes(unit, c, cores, freedom, lacks))
+      units.push_back(&unit);
+  const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
+  if (possible.empty())
+    return std::nullopt;
+  auto consider = [&](const Judge &judge, ScratchpadContractionPlan plan) {
+    countWork("candidates", 1);
+    plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
+    ScratchpadContractionPlan loose = plan;
+    if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
+      smallest = loose;
+    if (!judge.judge(plan, false))
+      return;
+    if (considered)
+      considered->push_back(plan);
+    if (!best || plan.seconds < best->seconds)
+      best = plan;
+  };
+  for (const TiledDimensions &dims : possible) {
+    ScratchpadContractionPlan plan;
+    static_cast<TiledDimensions &>(plan) = dims;
+    const auto [m, n, k, outer, otherK] = ContractionExtents(c, plan);
+    const Judge judge{c, chip, cores, share, tail, dims, m, n, k, outer, otherK};
+    for (const MatrixUnit *unit : units)
+      for (int64_t tileM : sizes("tile_m", unit->m, dims.mDim))
+        for (int64_t tileN : sizes("tile_n", unit->n, dims.nDim))
+          for (int64_t tileK : sizes("tile_k", unit->k, dims.kDim)) {
+            plan.unit = unit;
+            plan.tileM = tileM;
+            plan.tileN = tileN;
+            plan.tileK = tileK;
+            consider(judge, plan);
+          }
   }
   if (!best)
     best = smallest;
   if (!best)
-    reason = multiplies ? "no tile of its units fits the scratchpad and the accumulators, with copies that engines make"
+    reason = !units.empty()
+                 ? "no tile of its units fits the scratchpad and the accumulators, with copies that engines make"
              : !lacks.empty() ? lacks
                               : "no unit of the chip computes these element types out of the scratchpad";
   return best;

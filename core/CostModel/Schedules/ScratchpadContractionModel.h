@@ -33,6 +33,7 @@
 
 #include "core/CostModel/Copies/TileCopies.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "tilewright/Cores.h"
 
 namespace tilewright {
@@ -56,15 +57,13 @@ struct CoreShare {
   int64_t scratchpadBytes = 0; // of each that are free
 };
 
-struct ScratchpadContractionPlan {
+struct ScratchpadContractionPlan : TiledDimensions {
   const MatrixUnit *unit = nullptr;
-  unsigned mDim = 0, nDim = 0, kDim = 0;
-  llvm::SmallVector<unsigned> outer, otherK; // the dimensions left, outermost first
-  int64_t tileM = 1, tileN = 1, tileK = 1;   // elements
-  int64_t stages = 2;                        // of the multi-stage buffer
-  int64_t slices = 1;                        // rows of a tile are finished in so many slices
-  int64_t width = 1;                         // columns of one vector step of the epilogue
-  bool wholeTiles = false;                   // the tiles divide rows and columns of C
+  int64_t tileM = 1, tileN = 1, tileK = 1; // elements
+  int64_t stages = 2;                      // of the multi-stage buffer
+  int64_t slices = 1;                      // rows of a tile are finished in so many slices
+  int64_t width = 1;                       // columns of one vector step of the epilogue
+  bool wholeTiles = false;                 // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue

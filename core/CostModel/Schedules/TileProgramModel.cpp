@@ -12,6 +12,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/TileProgramPlanner.h"
 #include "core/CostModel/Time/StepModel.h"

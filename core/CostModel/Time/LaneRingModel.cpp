@@ -21,6 +21,7 @@
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -13,14 +13,14 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 StoredResult tilewright::storedResult(const Contraction &c, const Access &access) {
   std::optional<TiledDimensions> dims = tiledDimensions(c);
-  bool alongM = dims && isContiguousAlong(access, dims->m) && !isContiguousAlong(access, dims->n);
+  bool alongM = dims && isContiguousAlong(access, dims->mDim) && !isContiguousAlong(access, dims->nDim);
   return {elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM};
 }
 

@@ -18,7 +18,7 @@
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/BatchLanes.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"

@@ -13,7 +13,7 @@
 #include "core/Transforms/Contraction/PaddedOperands.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Transforms/Contraction/OperandChoice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -13,7 +13,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/Schedules/Candidates.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/CostModel/Schedules/SplitModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"

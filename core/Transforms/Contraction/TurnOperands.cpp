@@ -14,7 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Machine/UnitOperands.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
@@ -254,7 +254,7 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
     dims = tiledDimensions(c);
   if (!dims || !chip.graph().backing() || forced == 0)
     return result;
-  if (!find(dims->k, forced))
+  if (!find(dims->kDim, forced))
     return failure();
   if (turns.empty())
     return result;

@@ -1,4 +1,4 @@
-//===- LaneDimensionsTest.cpp - Sectors of tiles, counted and computed ----===//
+//===- TiledDimensionsTest.cpp - Sectors of tiles, counted and computed ----===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,14 +10,14 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "gtest/gtest.h"
 #include <random>
 #include <set>
 
 using namespace tilewright;
 
-TEST(LaneDimensions, SectorsAreThoseOfASet) {
+TEST(TiledDimensions, SectorsAreThoseOfASet) {
   std::mt19937 random(7);
   auto draw = [&](int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random); };
   for (int round = 0; round < 20000; ++round) {
