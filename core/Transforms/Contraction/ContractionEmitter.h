@@ -60,6 +60,15 @@ mlir::Value findPlaceOfSums(const ContractionTask &task);
 /// The access of an epilogue step over the contraction's dimensions.
 Access onContraction(const Access &access, const EpilogueStep &step, const Contraction &contraction);
 
+/// What the epilogue reads of memory, but for what itself or the contraction has written, and what it leaves there:
+/// over the contraction's dimensions, in the order in which emitEpilogue asks for them.
+struct EpilogueAccesses {
+  llvm::SmallVector<Access> loads, stores;
+};
+EpilogueAccesses epilogueAccesses(const ContractionTask &task);
+/// C, if somebody else reads it, and what the epilogue leaves in memory.
+llvm::SmallVector<Access> resultsOf(const ContractionTask &task);
+
 /// Emits the epilogue's steps on one finished fragment as one tile.map, between loads of what they read and stores of
 /// what they write; accesses are over the contraction's dimensions. `fragmentOf`: the accumulator's fragment of an
 /// element type.

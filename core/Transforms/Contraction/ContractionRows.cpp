@@ -36,18 +36,9 @@ bool ContractionNest::isTransposed(const Access &access) const {
 
 /// Whether the epilogue reads or writes an array whose rows are neighbours.
 bool ContractionNest::epilogueIsTransposed() const {
-  SmallVector<Value> written{c.c.memref};
-  for (const EpilogueStep &step : task.epilogue) {
-    for (const Access &access : step.nest.loads)
-      if (!llvm::is_contained(written, access.memref) && isTransposed(onContraction(access, step, c)))
-        return true;
-    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
-      if (keep && isTransposed(onContraction(access, step, c)))
-        return true;
-      written.push_back(access.memref);
-    }
-  }
-  return false;
+  EpilogueAccesses accesses = epilogueAccesses(task);
+  return llvm::any_of(llvm::concat<const Access>(accesses.loads, accesses.stores),
+                      [&](const Access &access) { return isTransposed(access); });
 }
 
 /// The rows of the register tile one by one, or `together` vector by vector in blocks of falling powers of two.

@@ -283,14 +283,8 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
 /// The cache lines that the epilogue will read: without it every fragment waits for memory, as only a few of them fit
 /// the window of out-of-order execution. (Lines that are only written are waited for by the store buffer.)
 void ContractionNest::prefetchEpilogue() {
-  SmallVector<Value> written{c.c.memref};
-  for (const EpilogueStep &step : task.epilogue) {
-    for (const Access &access : step.nest.loads)
-      if (!llvm::is_contained(written, access.memref))
-        prefetchTile(onContraction(access, step, c));
-    for (const Access &access : step.nest.stores)
-      written.push_back(access.memref);
-  }
+  for (const Access &access : epilogueAccesses(task).loads)
+    prefetchTile(access);
 }
 
 /// The register tile's part of `access`, into the second cache: its rows may share a set of the first. What all rows

@@ -31,13 +31,7 @@ int64_t tilewright::unitsTogether(const ContractionTask &task, const LaneContrac
                                   const TargetDescription &chip, const LaneHierarchy &hierarchy) {
   const MatrixUnit &unit = *plan.unit;
   unsigned lanes = llvm::Log2_64(hierarchy.lanes);
-  SmallVector<Access> stores;
-  if (task.keepC)
-    stores.push_back(task.contraction.c);
-  for (const EpilogueStep &step : task.epilogue)
-    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
-      if (keep)
-        stores.push_back(onContraction(store, step, task.contraction));
+  const SmallVector<Access> stores = resultsOf(task);
   // Results that an engine takes leave in lines of its own.
   if (!plan.engine.empty() || unit.c.layout.numLanes() != hierarchy.lanes)
     return 1;

@@ -133,19 +133,6 @@ bool hasLegalProducer(const ContractionTask &task, ArrayRef<Operation *> group) 
   });
 }
 
-/// What is written behind the sums, C among it if somebody else reads that.
-SmallVector<StoredResult> resultsOf(const ContractionTask &task) {
-  SmallVector<StoredResult> results;
-  const Contraction &c = task.contraction;
-  if (task.keepC)
-    results.push_back(storedResult(c, c.c));
-  for (const EpilogueStep &step : task.epilogue)
-    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
-      if (keep)
-        results.push_back(storedResult(c, onContraction(store, step, c)));
-  return results;
-}
-
 /// The trip count of each loop, null where it is not known.
 llvm::json::Array tripCountsOf(const Contraction &c) {
   llvm::json::Array shape;
@@ -200,7 +187,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   asked.besideC = accessesBesideC(task);
   asked.mergesDims = options.mergesDims && !hasLegalProducer(task, group);
   int64_t pitches = unknownPitches(task);
-  SmallVector<StoredResult> results = resultsOf(task);
+  SmallVector<StoredResult> results =
+      llvm::map_to_vector(resultsOf(task), [&](const Access &access) { return storedResult(c, access); });
   // Planned with one array behind the sums, like C.
   bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
   if (turned.plan && !isListed && asTurned)

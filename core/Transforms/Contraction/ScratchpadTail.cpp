@@ -26,24 +26,15 @@ namespace tilewright {
 void collectTail(const ContractionTask &task, SmallVectorImpl<StagedArray> &loads,
                  SmallVectorImpl<StagedArray> &stores) {
   const Contraction &c = task.contraction;
-  auto add = [&](SmallVectorImpl<StagedArray> &list, const Access &access, Type element) {
-    list.push_back({access, element});
+  auto add = [](SmallVectorImpl<StagedArray> &list, const Access &access) {
+    list.push_back({access, elementOf(access.memref)});
   };
   if (!task.zeroInit)
-    add(loads, c.c, c.accumulator);
-  if (task.keepC)
-    add(stores, c.c, c.accumulator);
-  SmallVector<Value> written{c.c.memref};
-  for (const EpilogueStep &step : task.epilogue) {
-    for (const Access &access : step.nest.loads)
-      if (!llvm::is_contained(written, access.memref))
-        add(loads, onContraction(access, step, c), access.op->getResult(0).getType());
-    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
-      written.push_back(access.memref);
-      if (keep)
-        add(stores, onContraction(access, step, c), cast<AffineStoreOp>(access.op).getValueToStore().getType());
-    }
-  }
+    add(loads, c.c);
+  for (const Access &access : epilogueAccesses(task).loads)
+    add(loads, access);
+  for (const Access &access : resultsOf(task))
+    add(stores, access);
 }
 
 /// The ops of the chain that ends in `op` and becomes one instruction of the vector unit (use-vector-ops); empty: none.

@@ -47,6 +47,29 @@ Access onContraction(const Access &access, const EpilogueStep &step, const Contr
   return result;
 }
 
+EpilogueAccesses epilogueAccesses(const ContractionTask &task) {
+  EpilogueAccesses accesses;
+  SmallVector<Value> written{task.contraction.c.memref};
+  for (const EpilogueStep &step : task.epilogue) {
+    for (const Access &load : step.nest.loads)
+      if (!llvm::is_contained(written, load.memref))
+        accesses.loads.push_back(onContraction(load, step, task.contraction));
+    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
+      written.push_back(store.memref);
+      if (keep)
+        accesses.stores.push_back(onContraction(store, step, task.contraction));
+    }
+  }
+  return accesses;
+}
+
+SmallVector<Access> resultsOf(const ContractionTask &task) {
+  SmallVector<Access> results = epilogueAccesses(task).stores;
+  if (task.keepC)
+    results.insert(results.begin(), task.contraction.c);
+  return results;
+}
+
 Value findPlaceOfSums(const ContractionTask &task) {
   const Contraction &c = task.contraction;
   if (task.keepC)
