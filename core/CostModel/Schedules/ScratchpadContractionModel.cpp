@@ -104,34 +104,39 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHie
 }
 
 namespace {
+/// An array of which tiles have rows along one dimension of the nest and columns along another one.
+struct TiledArray {
+  unsigned rowDim, colDim;
+  bool rows, cols;  // whether it differs between them
+  bool hasPitch;    // an address and a pitch name a tile
+  TileTransfer one; // a tile of one element
+};
+
 /// The chip's numbers and the sizes that a candidate is judged by.
 struct Judge {
+  Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
+        const TailShape &tail, const TiledDimensions &dims);
+
   const Contraction &c;
   const TargetDescription &chip;
   const CoreHierarchy &cores;
   const CoreShare &share;
   const TailShape &tail;
   TiledDimensions dims;
-  int64_t m, n, k, outer, otherK; // extents
+  ContractionExtents size;
   int64_t align = scratchpadAlignment(cores);
+  TiledArray a, b;
+  SmallVector<TiledArray> tailLoads, tailStores;
 
-  TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
-                       int64_t cols) const;
+  TiledArray tiled(const Access &access, unsigned rowDim, unsigned colDim) const;
   bool divides(unsigned dim, int64_t tile) const {
     return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % tile == 0;
   }
-  TileCopyPlan copiesOf(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
-                        int64_t cols) const;
-  TileCopyPlan tailCopy(const TailShape::Operand &operand, int64_t rows, int64_t cols, bool in) const {
-    TileTransfer tile{operand.rows ? rows : 1, operand.cols ? cols : 1, operand.bytes,
-                      operand.order,           operand.pitchBits,       operand.near};
-    int64_t allRows = operand.rows ? m : 1, allCols = operand.cols ? n : 1;
-    if (!operand.cols && operand.order == TileOrder::Columns) { // one element of each row: a row of them
-      std::swap(tile.rows, tile.cols);
-      std::swap(allRows, allCols);
-      tile.order = TileOrder::Rows;
-    }
-    return planTileCopies(tile, allRows, allCols, in, in, cores, chip);
+  TileCopyPlan copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in) const;
+  TileCopyPlan operandCopies(const TiledArray &operand, int64_t rows, int64_t cols) const {
+    if (operand.one.near && divides(operand.rowDim, rows) && divides(operand.colDim, cols) && operand.hasPitch)
+      return {CopyWay::None}; // the unit reads whole tiles where they lie
+    return copiesOf(operand, rows, cols, /*in=*/true);
   }
   double bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
                    double othersClocks, const CopyEngine *others) const;
@@ -139,17 +144,6 @@ struct Judge {
   bool judge(ScratchpadContractionPlan &plan, bool forced) const;
 };
 } // namespace
-
-/// The tile of an operand that has `rowDim` and `colDim` of the nest along the rows and columns of its scratchpad.
-TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
-                            int64_t cols) const {
-  TileTransfer tile{rows, cols, tilewright::elementBytes(operand.element)};
-  auto stepsByOne = [&](unsigned dim) { return operand.access.stride(dim) == 1; };
-  tile.order = stepsByOne(colDim) ? TileOrder::Rows : stepsByOne(rowDim) ? TileOrder::Columns : TileOrder::Scattered;
-  tile.pitchBits = pitchBitsOf(operand.access, c.nest, tile.elementBytes);
-  tile.near = isNear(operand.access.memref, cores);
-  return tile;
-}
 
 /// Whether rows and columns are the last two indices of `access`, so that an address and a pitch name a tile.
 static bool hasPitch(const Access &access, unsigned rowDim, unsigned colDim) {
@@ -164,14 +158,44 @@ static bool hasPitch(const Access &access, unsigned rowDim, unsigned colDim) {
   return true;
 }
 
-/// How the tiles of an operand come in: not at all, where they are whole and the unit can address them.
-TileCopyPlan Judge::copiesOf(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
-                             int64_t cols) const {
-  TileTransfer tile = this->operand(operand, rowDim, rows, colDim, cols);
-  if (tile.near && divides(rowDim, rows) && divides(colDim, cols) && hasPitch(operand.access, rowDim, colDim))
-    return {CopyWay::None};
-  auto extent = [&](unsigned dim) { return dim == dims.kDim ? k : dim == dims.mDim ? m : n; };
-  return planTileCopies(tile, extent(rowDim), extent(colDim), true, true, cores, chip);
+TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim) const {
+  const llvm::SmallBitVector moves = access.dims();
+  TiledArray array{rowDim, colDim, moves.test(rowDim), moves.test(colDim), hasPitch(access, rowDim, colDim), {}};
+  TileTransfer &one = array.one;
+  one.elementBytes = elementBytes(elementOf(access.memref));
+  auto stepsByOne = [&](unsigned dim) { return access.stride(dim) == 1; };
+  const bool isOne = !array.rows && !array.cols;
+  one.order = isOne || stepsByOne(colDim) ? TileOrder::Rows
+              : stepsByOne(rowDim)        ? TileOrder::Columns
+                                          : TileOrder::Scattered;
+  one.pitchBits = pitchBitsOf(access, c.nest, one.elementBytes);
+  one.near = isNear(access.memref, cores);
+  return array;
+}
+
+Judge::Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
+             const TailShape &tail, const TiledDimensions &dims)
+    : c(c), chip(chip), cores(cores), share(share), tail(tail), dims(dims), size(c, dims),
+      a(tiled(c.a.access, dims.mDim, dims.kDim)), b(tiled(c.b.access, dims.kDim, dims.nDim)) {
+  for (const Access &access : tail.loads)
+    tailLoads.push_back(tiled(access, dims.mDim, dims.nDim));
+  for (const Access &access : tail.stores)
+    tailStores.push_back(tiled(access, dims.mDim, dims.nDim));
+}
+
+/// How the tiles of an array come in, or leave.
+TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in) const {
+  auto extent = [&](unsigned dim) { return dim == dims.kDim ? size.k : dim == dims.mDim ? size.m : size.n; };
+  TileTransfer tile = array.one;
+  tile.rows = array.rows ? rows : 1;
+  tile.cols = array.cols ? cols : 1;
+  int64_t allRows = array.rows ? extent(array.rowDim) : 1, allCols = array.cols ? extent(array.colDim) : 1;
+  if (!array.cols && tile.order == TileOrder::Columns) { // one element of each row: a row of them
+    std::swap(tile.rows, tile.cols);
+    std::swap(allRows, allCols);
+    tile.order = TileOrder::Rows;
+  }
+  return planTileCopies(tile, allRows, allCols, /*zeros=*/in, in, cores, chip);
 }
 
 /// Instructions of the core that give a unit its commands for one step: three loops, the stationary operand outside of
@@ -220,16 +244,16 @@ double Judge::bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPla
 bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
   // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
-  const int64_t allTiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
-  if (allTiles <= share.cores && (m > plan.tileM || n > plan.tileN)) {
+  const int64_t allTiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
+  if (allTiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
     Judge slowest = *this;
-    slowest.m = std::min(m, plan.tileM);
-    slowest.n = std::min(n, plan.tileN);
+    slowest.size.m = std::min(size.m, plan.tileM);
+    slowest.size.n = std::min(size.n, plan.tileN);
     return slowest.judge(plan, forced);
   }
   int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
           bytesC = elementBytes(unit.c.element);
-  int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
+  int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK;
   plan.slices = 1;
   while (plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
     plan.slices *= 2;
@@ -244,8 +268,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
     plan.width /= 2;
   auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
   double step = vectors(bytesC) + double(tail.operations) * vectors(4);
-  for (const auto &operand : llvm::concat<const TailShape::Operand>(tail.loads, tail.stores))
-    step += operand.cols ? vectors(operand.bytes) : 1;
+  for (const TiledArray &array : llvm::concat<const TiledArray>(tailLoads, tailStores))
+    step += array.cols ? vectors(array.one.elementBytes) : 1;
   // Without a zero flag the core clears what it has read, and all accumulators once.
   double cleared = unit.init == UnitInit::ZeroFlag ? 0 : vectors(bytesC);
   step += cleared;
@@ -257,21 +281,16 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
 
   // Who moves what.
   plan.wholeTiles = divides(plan.mDim, plan.tileM) && divides(plan.nDim, plan.tileN);
-  TileCopyPlan copyA = copiesOf(c.a, plan.mDim, plan.tileM, plan.kDim, plan.tileK),
-               copyB = copiesOf(c.b, plan.kDim, plan.tileK, plan.nDim, plan.tileN);
+  TileCopyPlan copyA = operandCopies(a, plan.tileM, plan.tileK), copyB = operandCopies(b, plan.tileK, plan.tileN);
   plan.copyA = copyA.way;
   plan.copyB = copyB.way;
 
   // Bytes.
   int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
   bool apart = unit.c.residence == Residence::Accumulator;
-  auto inPlace = [&](const TailShape::Operand &operand) { return isInPlace(operand.near, plan); };
-  for (const auto &operand : tail.loads)
-    if (!inPlace(operand))
-      buffers += rounded(2 * (operand.rows ? rows : 1) * (operand.cols ? plan.tileN : 1) * operand.bytes);
-  for (const auto &operand : tail.stores)
-    if (!inPlace(operand))
-      buffers += rounded(2 * rows * plan.tileN * operand.bytes);
+  for (const TiledArray &array : llvm::concat<const TiledArray>(tailLoads, tailStores))
+    if (!isInPlace(array.one.near, plan))
+      buffers += rounded(2 * (array.rows ? rows : 1) * (array.cols ? plan.tileN : 1) * array.one.elementBytes);
   if (!apart)
     buffers += accumulators;
   auto stageBytes = [&] {
@@ -294,30 +313,20 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + aroundStepClocks;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
-  auto addOther = [&](const TileCopyPlan &copy) {
-    if (!copy.engine)
-      return;
-    othersEngine = copy.engine;
-    others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
-  };
-  for (const auto &operand : tail.loads) {
-    if (inPlace(operand))
-      continue;
-    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
-    tailIn += copy.engineClocks;
-    addOther(copy);
-    slice += copy.coreClocks;
-  }
-  for (const auto &operand : tail.stores) {
-    if (inPlace(operand))
-      continue;
-    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, false);
-    out += copy.engineClocks;
-    addOther(copy);
-    slice += copy.coreClocks;
-  }
+  for (bool isIn : {true, false})
+    for (const TiledArray &array : isIn ? tailLoads : tailStores) {
+      if (isInPlace(array.one.near, plan))
+        continue;
+      TileCopyPlan copy = copiesOf(array, rows, plan.tileN, isIn);
+      (isIn ? tailIn : out) += copy.engineClocks;
+      slice += copy.coreClocks;
+      if (copy.engine) {
+        othersEngine = copy.engine;
+        others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
+      }
+    }
   // Slices of the last tile follow the unit's work.
-  int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
+  int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
   int64_t own = llvm::divideCeil(tiles, share.cores);
   double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, copyA, copyB, others * slicesInSteps, othersEngine);
@@ -390,8 +399,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   for (const TiledDimensions &dims : possible) {
     ScratchpadContractionPlan plan;
     static_cast<TiledDimensions &>(plan) = dims;
-    const auto [m, n, k, outer, otherK] = ContractionExtents(c, plan);
-    const Judge judge{c, chip, cores, share, tail, dims, m, n, k, outer, otherK};
+    const Judge judge(c, chip, cores, share, tail, dims);
     for (const MatrixUnit *unit : units)
       for (int64_t tileM : sizes("tile_m", unit->m, dims.mDim))
         for (int64_t tileN : sizes("tile_n", unit->n, dims.nDim))

@@ -40,15 +40,8 @@ namespace tilewright {
 
 /// What the vector unit does with each element of a finished tile.
 struct TailShape {
-  struct Operand {
-    int64_t bytes = 4;             // of an element
-    bool rows = true, cols = true; // whether it differs between rows and columns
-    TileOrder order = TileOrder::Rows;
-    int64_t pitchBits = 0; // as in TileTransfer
-    bool near = false;     // it lies in the scratchpad
-  };
-  llvm::SmallVector<Operand> loads, stores;
-  int64_t operations = 0; // instructions of an element beside loads and stores
+  llvm::SmallVector<Access> loads, stores; // over the contraction's dimensions
+  int64_t operations = 0;                  // instructions of an element beside these
 };
 
 /// What of a chip's cores a contraction has: all of them, or what is left of one.

@@ -197,8 +197,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
                                    target, *lanes, reason, isListed ? &consideredLanes : nullptr);
   else if (cores)
-    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, *cores, target),
-                                         options, reason, isListed ? &consideredTiles : nullptr);
+    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, target), options,
+                                         reason, isListed ? &consideredTiles : nullptr);
   else
     plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan && !corePlan) {

@@ -43,7 +43,10 @@ void ScratchpadContractionNest::emit() {
   bool isMember = bool(Nest(c.nest).root()->getParentOfType<tile::ParallelOp>());
   int64_t most = isMember ? 1 : cores.cores;
   int64_t working = known ? std::min(most, std::max<int64_t>(1, known.getValue())) : most;
-  collectTail(task, loads, stores);
+  auto staged = [](const Access &access) { return StagedArray{access, elementOf(access.memref)}; };
+  const EpilogueAccesses tail = accessesOfTail(task);
+  loads = llvm::map_to_vector(tail.loads, staged);
+  stores = llvm::map_to_vector(tail.stores, staged);
   auto member = [&](AffineExpr index) {
     number = index;
     stride = constant(working);

@@ -30,7 +30,7 @@
 namespace tilewright {
 
 /// What the epilogue of `task` does with each element, for the model.
-TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, const TargetDescription &chip);
+TailShape tailShapeOf(const ContractionTask &task, const TargetDescription &chip);
 
 /// All cores, or, where a schedule has spread the work over them already, one core with what the buffers around the
 /// contraction leave of its scratchpad.

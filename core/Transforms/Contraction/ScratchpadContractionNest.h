@@ -32,8 +32,7 @@ struct StagedArray {
 };
 
 /// The arrays that the tail of `task` reads and writes, in the order in which emitEpilogue asks for them.
-void collectTail(const ContractionTask &task, llvm::SmallVectorImpl<StagedArray> &loads,
-                 llvm::SmallVectorImpl<StagedArray> &stores);
+EpilogueAccesses accessesOfTail(const ContractionTask &task);
 
 /// Writes the nest of one plan, one thing after the other. Positions are affine expressions over the indices entered so
 /// far. Stages of buffers follow the steps of k, and the slices of finished tiles, through all tiles of a core.

@@ -23,18 +23,12 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-void collectTail(const ContractionTask &task, SmallVectorImpl<StagedArray> &loads,
-                 SmallVectorImpl<StagedArray> &stores) {
-  const Contraction &c = task.contraction;
-  auto add = [](SmallVectorImpl<StagedArray> &list, const Access &access) {
-    list.push_back({access, elementOf(access.memref)});
-  };
+EpilogueAccesses accessesOfTail(const ContractionTask &task) {
+  EpilogueAccesses accesses = epilogueAccesses(task);
   if (!task.zeroInit)
-    add(loads, c.c);
-  for (const Access &access : epilogueAccesses(task).loads)
-    add(loads, access);
-  for (const Access &access : resultsOf(task))
-    add(stores, access);
+    accesses.loads.insert(accesses.loads.begin(), task.contraction.c);
+  accesses.stores = resultsOf(task);
+  return accesses;
 }
 
 /// The ops of the chain that ends in `op` and becomes one instruction of the vector unit (use-vector-ops); empty: none.
@@ -57,27 +51,9 @@ static llvm::SmallPtrSet<Operation *, 8> requantisationOf(arith::FPToSIOp op, co
   return ops;
 }
 
-TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, const TargetDescription &chip) {
-  SmallVector<StagedArray> loads, stores;
-  collectTail(task, loads, stores);
-  const Contraction &c = task.contraction;
-  auto differs = [](const Access &access, ArrayRef<unsigned> dims) {
-    return llvm::any_of(dims, [&](unsigned dim) { return access.dims().test(dim); });
-  };
-  TailShape shape;
-  auto stepsByOne = [](const Access &access, ArrayRef<unsigned> dims) {
-    return llvm::any_of(dims, [&](unsigned dim) { return access.stride(dim) == 1; });
-  };
-  for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
-    for (const StagedArray &each : *from) {
-      int64_t bytes = elementBytes(each.element);
-      bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
-      TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
-                        : stepsByOne(each.access, c.m)           ? TileOrder::Columns
-                                                                 : TileOrder::Scattered;
-      to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
-                     pitchBitsOf(each.access, c.nest, bytes), isNear(each.access.memref, cores)});
-    }
+TailShape tailShapeOf(const ContractionTask &task, const TargetDescription &chip) {
+  auto [loads, stores] = accessesOfTail(task);
+  TailShape shape{loads, stores};
   for (const EpilogueStep &step : task.epilogue) {
     llvm::SmallPtrSet<Operation *, 8> inOne;
     for (arith::FPToSIOp op : step.nest.body->getOps<arith::FPToSIOp>())

@@ -220,7 +220,7 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   if (cores) {
     group.ops = gatherGroup(task);
     auto plan = planScratchpadContraction(contraction, chip, *cores, {place.threads, place.scratchpadBytes},
-                                          tailShapeOf(task, *cores, chip), options, reason);
+                                          tailShapeOf(task, chip), options, reason);
     if (!plan)
       return std::nullopt;
     group.seconds = plan->seconds;
