@@ -219,3 +219,29 @@ bool isParallelLoop(AffineForOp loop, bool mayGather) {
 }
 
 } // namespace tilewright
+
+bool tilewright::isIndependentLoop(AffineForOp loop, AffineForOp root, ArrayRef<LinearAccess> accesses) {
+  auto isAlone = [&](const LinearIndex &index) {
+    return llvm::all_of(index.terms, [&](const auto &term) {
+      AffineForOp owner = getForInductionVarOwner(term.first);
+      return owner == loop ? term.second != 0 : !owner || !root->isAncestor(owner);
+    });
+  };
+  auto areApart = [&](const LinearAccess &a, const LinearAccess &b) {
+    return llvm::any_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
+      const auto &[x, y] = pair;
+      if (!x || !y || !isAlone(*x) || !isAlone(*y) || x->terms.size() != y->terms.size())
+        return false;
+      return std::abs(x->constant - y->constant) < std::abs(x->coefficient(loop.getInductionVar())) &&
+             llvm::all_of(x->terms, [&](const auto &term) { return y->coefficient(term.first) == term.second; });
+    });
+  };
+  for (const LinearAccess &a : accesses) {
+    Operation *definition = a.memref.getDefiningOp();
+    if (a.isStore && !(definition && loop->isProperAncestor(definition)))
+      for (const LinearAccess &b : accesses)
+        if (a.memref == b.memref && !areApart(a, b))
+          return false;
+  }
+  return true;
+}

@@ -69,6 +69,12 @@ bool canMerge(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
 /// at computed indices are none of what the loop writes, too; else there are none.
 bool isParallelLoop(mlir::affine::AffineForOp loop, bool mayGather = false);
 
+/// Whether iterations of `loop`, of the nest at `root` with these accesses, touch nothing of each other's that one of
+/// them writes, whatever the other loops are at: then it may stand outside of all of them. Each two accesses of an
+/// array that is written have an index that moves with this loop alone, by more than they lie apart.
+bool isIndependentLoop(mlir::affine::AffineForOp loop, mlir::affine::AffineForOp root,
+                       llvm::ArrayRef<LinearAccess> accesses);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_LOOPDEPENDENCE_H

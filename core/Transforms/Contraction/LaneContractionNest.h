@@ -59,7 +59,6 @@ private:
                       llvm::function_ref<mlir::Operation *()> arrive);
   llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> ring(mlir::ValueRange accumulators);
-  llvm::SmallVector<mlir::Value> single(mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> prefetch(int64_t k, mlir::ValueRange accumulators);
   bool addsBehind() const;
   void subgroup();

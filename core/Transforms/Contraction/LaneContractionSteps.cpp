@@ -119,7 +119,7 @@ void LaneContractionNest::multiplyAcross(Fragments &held, SmallVectorImpl<Value>
 }
 
 SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumulators) {
-  if (which == p.otherK.size() && !p.engine.empty())
+  if (which == p.otherK.size() && (!p.engine.empty() || p.stages == 1))
     return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
                         [&](AffineExpr iv, ValueRange args) {
                           SmallVector<Value> tokens = copyTiles(iv * p.depth, iv % p.stages);
@@ -127,22 +127,11 @@ SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumu
                           return multiply(args, iv % p.stages);
                         });
   if (which == p.otherK.size())
-    return p.stages == 1 ? single(accumulators) : ring(accumulators);
+    return ring(accumulators);
   return space.reduce(constant(0), space.extent(p.otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
     space.at[p.otherK[which]] = iv;
     return reduce(which + 1, args);
   });
-}
-
-/// One stage: copy, wait, multiply.
-SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
-  return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
-                      [&](AffineExpr iv, ValueRange args) {
-                        Value a = copy(true, iv * p.depth, constant(0));
-                        Value b = copy(false, iv * p.depth, constant(0));
-                        tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
-                        return multiply(args, constant(0));
-                      });
 }
 
 /// A multi-stage buffer that lanes fill, of a constant size `k`. Steps whose copies are whole are a loop; those after

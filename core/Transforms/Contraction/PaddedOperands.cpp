@@ -11,10 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/PaddedOperands.h"
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Transforms/Contraction/OperandChoice.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
@@ -119,49 +121,28 @@ static bool readsPast(Operation *nest, Value buffer, const PaddingOptions &optio
   return llvm::any_of(operands.passedBy, [&](const PaddedArray &array) { return array.buffer == buffer; });
 }
 
-/// A loop from 0 to `extent`, or to `size` where that is null; the builder then stands in it.
-static AffineForOp loopTo(OpBuilder &builder, Location loc, int64_t size, Value extent) {
-  auto loop = extent ? AffineForOp::create(builder, loc, ValueRange(), builder.getConstantAffineMap(0),
-                                           ValueRange(extent), builder.getSymbolIdentityMap())
-                     : AffineForOp::create(builder, loc, 0, size);
-  builder.setInsertionPointToStart(loop.getBody());
-  return loop;
-}
-
-/// Makes `access`, a load or a store, one to `memref`, whose places differ from those before by `shift` times `low`.
-static void moveAccess(Operation *access, Value memref, ArrayRef<int64_t> low, int64_t shift) {
-  auto move = [&](auto op) {
-    AffineMap map = op.getAffineMap();
-    SmallVector<AffineExpr> places;
-    for (auto [place, first] : llvm::zip(map.getResults(), low))
-      places.push_back(simplifyAffineExpr(place + shift * first, map.getNumDims(), map.getNumSymbols()));
-    op.getMemrefMutable().assign(memref);
-    op.setMap(AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext()));
-  };
-  if (auto load = dyn_cast<AffineLoadOp>(access))
-    move(load);
-  else
-    move(cast<AffineStoreOp>(access));
+/// Lets `access`, a load or a store, access `memref`, whose places differ from those before by `shift` times `low`.
+static void shiftAccess(Operation *access, Value memref, ArrayRef<int64_t> low, int64_t shift) {
+  auto [own, map, operands, isStore] = affineAccess(access);
+  SmallVector<AffineExpr> places;
+  for (auto [place, first] : llvm::zip(map.getResults(), low))
+    places.push_back(simplifyAffineExpr(place + shift * first, map.getNumDims(), map.getNumSymbols()));
+  map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext());
+  moveAccess(access, memref, map, operands);
 }
 
 /// Copies `inside`, a buffer of the sizes of the array's inside, into `buffer`, where the builder stands.
 static AffineForOp copyInside(OpBuilder &builder, const PaddedArray &array, Value inside, Value buffer) {
   OpBuilder::InsertionGuard guard(builder);
   Location loc = inside.getLoc();
-  SmallVector<Value> indices;
+  SmallVector<Value> indices = elementLoops(builder, loc, array.sizes, array.extents);
   SmallVector<AffineExpr> places;
-  AffineForOp outermost;
-  for (auto [size, extent, low] : llvm::zip(array.sizes, array.extents, array.low)) {
-    AffineForOp loop = loopTo(builder, loc, size, extent);
-    if (!outermost)
-      outermost = loop;
-    places.push_back(builder.getAffineDimExpr(indices.size()) + low);
-    indices.push_back(loop.getInductionVar());
-  }
+  for (int64_t low : array.low)
+    places.push_back(builder.getAffineDimExpr(places.size()) + low);
   Value element = AffineLoadOp::create(builder, loc, inside, indices);
   AffineStoreOp::create(builder, loc, element, buffer, AffineMap::get(indices.size(), 0, places, builder.getContext()),
                         indices);
-  return outermost;
+  return getForInductionVarOwner(indices.front());
 }
 
 Value tilewright::padArray(OpBuilder &builder, const PaddedArray &array, Value inside) {
@@ -174,13 +155,11 @@ Value tilewright::padArray(OpBuilder &builder, const PaddedArray &array, Value i
   {
     OpBuilder::InsertionGuard guard(builder);
     Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-    SmallVector<Value> indices;
+    SmallVector<Value> extents;
     unsigned nextSize = 0;
-    for (int64_t size : sizes) {
-      Value extent = ShapedType::isDynamic(size) ? alloc.getDynamicSizes()[nextSize++] : Value();
-      indices.push_back(loopTo(builder, loc, size, extent).getInductionVar());
-    }
-    AffineStoreOp::create(builder, loc, zero, buffer, indices);
+    for (int64_t size : sizes)
+      extents.push_back(ShapedType::isDynamic(size) ? alloc.getDynamicSizes()[nextSize++] : Value());
+    AffineStoreOp::create(builder, loc, zero, buffer, elementLoops(builder, loc, sizes, extents));
   }
   copyInside(builder, array, inside, buffer);
   return buffer;
@@ -200,7 +179,7 @@ SeparatedInside tilewright::separateInside(const PaddedArray &array) {
   llvm::erase(extents, nullptr);
   result.inside = memref::AllocOp::create(b, AffineForOp(array.copy).getLoc(), type, extents);
   for (Operation *access : result.accesses)
-    moveAccess(access, result.inside, array.low, -1);
+    shiftAccess(access, result.inside, array.low, -1);
   b.setInsertionPointAfter(array.others.empty() ? array.copy : array.others.back());
   result.copy = copyInside(b, array, result.inside, buffer);
   return result;
@@ -220,7 +199,7 @@ void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &op
     if (llvm::all_of(readers, [&](Operation *reader) { return readsPast(reader, buffer, options); }))
       continue;
     for (Operation *access : own.accesses)
-      moveAccess(access, buffer, array->low, 1);
+      shiftAccess(access, buffer, array->low, 1);
     own.copy.erase();
     own.inside.getDefiningOp()->erase();
   }

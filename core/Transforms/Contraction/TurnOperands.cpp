@@ -11,11 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/TurnOperands.h"
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Machine/UnitOperands.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -76,12 +78,7 @@ static ContractionOperand readFrom(const ContractionOperand &operand, Value buff
 /// Element by element; the launch of it moves squares through the scratchpad.
 static void fill(Value buffer, Value from, unsigned place, AffineForOp root) {
   OpBuilder b(root);
-  SmallVector<Value> indices;
-  for (int64_t size : cast<MemRefType>(from.getType()).getShape()) {
-    auto loop = AffineForOp::create(b, root.getLoc(), 0, size);
-    indices.push_back(loop.getInductionVar());
-    b.setInsertionPointToStart(loop.getBody());
-  }
+  SmallVector<Value> indices = elementLoops(b, root.getLoc(), cast<MemRefType>(from.getType()).getShape());
   Value element = AffineLoadOp::create(b, root.getLoc(), from, indices);
   AffineStoreOp::create(b, root.getLoc(), element, buffer, exchanged(ArrayRef(indices), place));
 }
@@ -235,14 +232,10 @@ SmallVector<Value> OperandTurner::rewrite(const OperandChoice &best) const {
       continue;
     Value buffer = buffers.emplace_back(bufferFor(turn, root));
     fill(buffer, turn.own->access.memref, turn.place, root);
-    auto load = cast<AffineLoadOp>(turn.own->access.op);
-    OpBuilder at(load);
-    AffineMap map = load.getAffineMap();
+    auto [own, map, operands, isStore] = affineAccess(turn.own->access.op);
     map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), exchanged(map.getResults(), turn.place),
                          map.getContext());
-    Value element = AffineLoadOp::create(at, load.getLoc(), buffer, map, load.getMapOperands());
-    load.replaceAllUsesWith(element);
-    load.erase();
+    moveAccess(turn.own->access.op, buffer, map, operands);
   }
   return buffers;
 }

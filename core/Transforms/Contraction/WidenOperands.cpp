@@ -16,6 +16,7 @@
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -50,18 +51,12 @@ static Value widenArray(Value memref, Type wide, AffineForOp root) {
   OpBuilder b(root);
   Location loc = root.getLoc();
   auto type = cast<MemRefType>(memref.getType());
-  SmallVector<Value> dynamic, extents(type.getRank()), indices;
+  SmallVector<Value> dynamic, extents(type.getRank());
   for (int64_t d = 0; d < type.getRank(); ++d)
     if (type.isDynamicDim(d))
       dynamic.push_back(extents[d] = memref::DimOp::create(b, loc, memref, d));
   Value buffer = memref::AllocOp::create(b, loc, MemRefType::get(type.getShape(), wide), dynamic);
-  for (int64_t d = 0; d < type.getRank(); ++d) {
-    auto loop = extents[d] ? AffineForOp::create(b, loc, ValueRange(), b.getConstantAffineMap(0),
-                                                 ValueRange(extents[d]), b.getSymbolIdentityMap())
-                           : AffineForOp::create(b, loc, 0, type.getDimSize(d));
-    indices.push_back(loop.getInductionVar());
-    b.setInsertionPointToStart(loop.getBody());
-  }
+  SmallVector<Value> indices = elementLoops(b, loc, type.getShape(), extents);
   Value element = AffineLoadOp::create(b, loc, memref, indices);
   AffineStoreOp::create(b, loc, arith::ExtFOp::create(b, loc, wide, element), buffer, indices);
   return buffer;

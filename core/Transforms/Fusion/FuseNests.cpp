@@ -12,8 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -301,24 +303,8 @@ bool shrink(memref::AllocOp buffer) {
       b, buffer.getLoc(), MemRefType::get(shape, type.getElementType(), AffineMap(), type.getMemorySpace()), sizes,
       buffer.getAlignmentAttr());
   for (Operation *op : accesses) {
-    b.setInsertionPoint(op);
-    auto reduced = [&](AffineMap map) {
-      SmallVector<AffineExpr> results;
-      for (auto [dim, result] : llvm::enumerate(map.getResults()))
-        if (!dropped.test(dim))
-          results.push_back(result);
-      return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, op->getContext());
-    };
-    if (auto load = dyn_cast<AffineLoadOp>(op)) {
-      auto replacement =
-          AffineLoadOp::create(b, load.getLoc(), smaller, reduced(load.getAffineMap()), load.getMapOperands());
-      load.getResult().replaceAllUsesWith(replacement.getResult());
-    } else {
-      auto store = cast<AffineStoreOp>(op);
-      AffineStoreOp::create(b, store.getLoc(), store.getValueToStore(), smaller, reduced(store.getAffineMap()),
-                            store.getMapOperands());
-    }
-    op->erase();
+    AffineAccess access = affineAccess(op);
+    moveAccess(op, smaller, access.map.dropResults(dropped), access.operands);
   }
   for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
     user->erase();

@@ -17,9 +17,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/Machine/PassModel.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -247,6 +249,12 @@ bool ArrayOrders::needsCopies(const Nest &nest) const {
 }
 
 /// Replaces `array` by one whose dimension i is its dimension order[i].
+/// Lets an affine.load or affine.store access `array`, which has the dimensions of its own one in another order.
+static void moveInOrder(Operation *access, Value array, const Order &order) {
+  AffineAccess own = affineAccess(access);
+  moveAccess(access, array, own.map.getSubMap(order), own.operands);
+}
+
 void ArrayOrders::permute(Value array, const Order &order) {
   auto alloc = array.getDefiningOp<memref::AllocOp>();
   SmallVector<int64_t> shape;
@@ -255,27 +263,11 @@ void ArrayOrders::permute(Value array, const Order &order) {
   OpBuilder builder(alloc);
   Value permuted = memref::AllocOp::create(
       builder, alloc.getLoc(), MemRefType::get(shape, alloc.getType().getElementType()), alloc.getAlignmentAttr());
-  auto mapOf = [&](AffineMap map) {
-    SmallVector<AffineExpr> results;
-    for (unsigned dim : order)
-      results.push_back(map.getResult(dim));
-    return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, map.getContext());
-  };
-  for (Operation *user : llvm::make_early_inc_range(array.getUsers())) {
-    builder.setInsertionPoint(user);
-    if (auto load = dyn_cast<AffineLoadOp>(user)) {
-      load.replaceAllUsesWith(
-          AffineLoadOp::create(builder, load.getLoc(), permuted, mapOf(load.getAffineMap()), load.getMapOperands())
-              .getResult());
-      load.erase();
-    } else if (auto store = dyn_cast<AffineStoreOp>(user)) {
-      AffineStoreOp::create(builder, store.getLoc(), store.getValueToStore(), permuted, mapOf(store.getAffineMap()),
-                            store.getMapOperands());
-      store.erase();
-    } else {
+  for (Operation *user : llvm::make_early_inc_range(array.getUsers()))
+    if (isa<AffineLoadOp, AffineStoreOp>(user))
+      moveInOrder(user, permuted, order);
+    else
       user->replaceUsesOfWith(array, permuted);
-    }
-  }
   alloc.erase();
   for (auto &[root, nest] : nests) {
     bool touches = llvm::any_of(llvm::concat<const Access>(nest.loads, nest.stores),
@@ -339,24 +331,11 @@ void ArrayOrders::copyOperands(Operation *root) {
     Value copy =
         memref::AllocOp::create(builder, loc, MemRefType::get(inNewOrder(type.getShape()), type.getElementType()),
                                 builder.getI64IntegerAttr(64));
-    SmallVector<Value> at(type.getRank());
-    OpBuilder::InsertionGuard guard(builder);
-    for (unsigned dim : order) {
-      auto loop = AffineForOp::create(builder, loc, 0, type.getDimSize(dim));
-      at[dim] = loop.getInductionVar();
-      builder.setInsertionPointToStart(loop.getBody());
-    }
-    Value element = AffineLoadOp::create(builder, loc, access.memref, at);
-    AffineStoreOp::create(builder, loc, element, copy, inNewOrder(ArrayRef<Value>(at)));
-    auto load = cast<AffineLoadOp>(access.op);
-    AffineMap map = load.getAffineMap();
-    builder.setInsertionPoint(load);
-    auto now = AffineLoadOp::create(
-        builder, loc, copy,
-        AffineMap::get(map.getNumDims(), map.getNumSymbols(), inNewOrder(map.getResults()), map.getContext()),
-        load.getMapOperands());
-    load.replaceAllUsesWith(now.getResult());
-    load.erase();
+    SmallVector<Value> at = elementLoops(builder, loc, inNewOrder(type.getShape())), place(type.getRank());
+    for (auto [dim, number] : llvm::zip_equal(order, at))
+      place[dim] = number;
+    AffineStoreOp::create(builder, loc, AffineLoadOp::create(builder, loc, access.memref, place).getResult(), copy, at);
+    moveInOrder(access.op, copy, order);
   }
   nest = *analyzeNest(nest.root());
 }

@@ -122,12 +122,7 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
         last = rest % blocks;
         rest = rest.floorDiv(blocks);
       }
-      for (unsigned i = rows.outer.size() - 1; i-- > 0;) {
-        AffineExpr extent = space.extent(rows.outer[i]);
-        space.at[rows.outer[i]] = i == 0 ? rest : rest % extent;
-        if (i > 0)
-          rest = rest.floorDiv(extent);
-      }
+      space.moveTo(rest, ArrayRef(rows.outer).drop_back());
     }
     if (plan.subgroups == 1) {
       space.parallel({constant(plan.rows)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {

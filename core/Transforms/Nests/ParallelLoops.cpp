@@ -35,34 +35,6 @@ SmallVector<affine::AffineForOp> tilewright::perfectLoops(affine::AffineForOp ro
   return loops;
 }
 
-/// Whether iterations of `loop` touch nothing of each other's, whatever the other loops of the nest are at: each pair
-/// of accesses has an index in which `loop` alone of all loops below `root` occurs, in both alike.
-static bool isIndependent(affine::AffineForOp loop, affine::AffineForOp root, ArrayRef<LinearAccess> accesses) {
-  auto alone = [&](const LinearIndex &index) {
-    return llvm::all_of(index.terms, [&](const auto &term) {
-      affine::AffineForOp owner = affine::getForInductionVarOwner(term.first);
-      return owner == loop ? term.second != 0 : !owner || !root->isAncestor(owner);
-    });
-  };
-  auto apart = [&](const LinearAccess &a, const LinearAccess &b) {
-    return llvm::any_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
-      const auto &[x, y] = pair;
-      if (!x || !y || x->coefficient(loop.getInductionVar()) == 0 || !alone(*x) || !alone(*y) ||
-          x->constant != y->constant || x->terms.size() != y->terms.size())
-        return false;
-      return llvm::all_of(x->terms, [&](const auto &term) { return y->coefficient(term.first) == term.second; });
-    });
-  };
-  for (const LinearAccess &a : accesses) {
-    Operation *definition = a.memref.getDefiningOp();
-    if (a.isStore && !(definition && loop->isProperAncestor(definition)))
-      for (const LinearAccess &b : accesses)
-        if (a.memref == b.memref && !apart(a, b))
-          return false;
-  }
-  return true;
-}
-
 affine::AffineForOp tilewright::moveIndependentLoopsOut(affine::AffineForOp root) {
   SmallVector<affine::AffineForOp> loops = perfectLoops(root);
   auto accesses = accessesBelow(root);
@@ -73,7 +45,7 @@ affine::AffineForOp tilewright::moveIndependentLoopsOut(affine::AffineForOp root
     ++front;
   SmallVector<bool> moves(loops.size());
   for (size_t i = 0; i < loops.size(); ++i)
-    moves[i] = i < front || isIndependent(loops[i], root, *accesses);
+    moves[i] = i < front || isIndependentLoop(loops[i], root, *accesses);
   SmallVector<unsigned> positions(loops.size());
   unsigned next = 0;
   for (bool turn : {true, false})

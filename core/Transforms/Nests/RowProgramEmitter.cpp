@@ -126,12 +126,7 @@ void RowProgramEmitter::allocateBuffers() {
 }
 
 void RowProgramEmitter::goTo(AffineExpr number) {
-  for (unsigned dim = program.outer(); dim-- > 0;) {
-    AffineExpr extent = space.extent(dim);
-    space.at[dim] = dim == 0 ? number : number % extent;
-    if (dim > 0)
-      number = number.floorDiv(extent);
-  }
+  space.moveTo(number, llvm::to_vector(llvm::seq(program.outer())));
   space.at[program.outer()] = subgroup * width;
 }
 

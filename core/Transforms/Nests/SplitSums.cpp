@@ -27,11 +27,11 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/SplitNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
 #include "tilewright/Explain.h"
 
 namespace tilewright {
@@ -107,87 +107,15 @@ static bool isStepOfRow(const Sum &sum) {
   return isPartner.operator()<AffineLoadOp>(sum.store->memref) || llvm::any_of(sum.nest.loads, isComputed);
 }
 
-/// Loops that run `trips` times, the builder in the innermost; their numbers.
-static SmallVector<Value> loopsOf(OpBuilder &b, Location loc, ArrayRef<int64_t> trips) {
-  SmallVector<Value> numbers;
-  for (int64_t trip : trips) {
-    auto loop = AffineForOp::create(b, loc, 0, trip);
-    numbers.push_back(loop.getInductionVar());
-    b.setInsertionPointToStart(loop.getBody());
-  }
-  return numbers;
-}
-
 static void split(const Sum &sum, int64_t parts) {
-  AffineForOp root = sum.nest.root();
-  Location loc = root.getLoc();
   // What sets the beginning of the sums stays next to what adds the parts.
-  Operation *behind = root;
+  Operation *before = sum.nest.root();
   if (std::optional<NestInit> init = findInit(sum.nest, *sum.store, sum.isOfColumns() ? 1 : 0)) {
-    init->loop->moveBefore(root);
-    behind = init->loop;
+    init->loop->moveBefore(before);
+    before = init->loop;
   }
-  OpBuilder b(behind);
-  const int64_t ofPart = sum.trips(0) / parts;
-  Type element = sum.combine->getResult(0).getType();
-  SmallVector<int64_t> shape{parts};
-  if (sum.isOfColumns())
-    shape.push_back(sum.trips(1));
-  Value part = memref::AllocOp::create(b, loc, MemRefType::get(shape, element));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    Value neutral = arith::ConstantOp::create(b, loc, sum.neutral);
-    AffineStoreOp::create(b, loc, neutral, part, loopsOf(b, loc, shape));
-  }
-  b.setInsertionPoint(behind);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    SmallVector<int64_t> trips{parts, ofPart};
-    for (unsigned loop = 1; loop < sum.nest.depth(); ++loop)
-      trips.push_back(sum.trips(loop));
-    SmallVector<Value> numbers = loopsOf(b, loc, trips), at{numbers[0]};
-    if (sum.isOfColumns())
-      at.push_back(numbers.back());
-    IRMapping mapping;
-    AffineExpr p = b.getAffineDimExpr(0), i = b.getAffineDimExpr(1);
-    Value number =
-        AffineApplyOp::create(b, loc, AffineMap::get(2, 0, p * ofPart + i), ValueRange(numbers).take_front(2));
-    mapping.map(AffineForOp(sum.nest.loops[0]).getInductionVar(), number);
-    for (auto [loop, own] : llvm::zip(ArrayRef(sum.nest.loops).drop_front(), ArrayRef(numbers).drop_front(2)))
-      mapping.map(AffineForOp(loop).getInductionVar(), own);
-    for (Operation &op : sum.nest.body->without_terminator()) {
-      if (&op == sum.load->op) {
-        mapping.map(op.getResult(0), AffineLoadOp::create(b, loc, part, at).getResult());
-      } else if (&op == sum.store->op) {
-        AffineStoreOp::create(b, loc, mapping.lookup(sum.combine->getResult(0)), part, at);
-      } else if (auto load = dyn_cast<AffineLoadOp>(op)) {
-        AffineMap map = load.getAffineMap();
-        SmallVector<Value> operands;
-        for (Value operand : load.getMapOperands())
-          operands.push_back(mapping.lookupOrDefault(operand));
-        fullyComposeAffineMapAndOperands(&map, &operands);
-        canonicalizeMapAndOperands(&map, &operands);
-        mapping.map(load.getResult(),
-                    AffineLoadOp::create(b, load.getLoc(), load.getMemRef(), map, operands).getResult());
-      } else {
-        b.clone(op, mapping);
-      }
-    }
-    if (number.use_empty())
-      number.getDefiningOp()->erase();
-  }
-  b.setInsertionPoint(root);
-  SmallVector<Value> at = loopsOf(b, loc, shape);
-  IRMapping mapping;
-  if (sum.isOfColumns())
-    mapping.map(AffineForOp(sum.nest.loops[1]).getInductionVar(), at.back());
-  auto held = cast<AffineLoadOp>(b.clone(*sum.load->op, mapping));
-  Value one = AffineLoadOp::create(b, loc, part, at);
-  Operation *both =
-      b.create(loc, sum.combine->getName().getIdentifier(), ValueRange{held, one}, element, sum.combine->getAttrs());
-  mapping.map(sum.combine->getResult(0), both->getResult(0));
-  b.clone(*sum.store->op, mapping);
-  root.erase();
+  computeInParts({sum.nest, sum.load->op, sum.store->op, sum.combine, sum.neutral, /*dim=*/0, /*partsInside=*/false},
+                 parts, before);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/TileSets.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -182,12 +183,7 @@ static void redirect(Operation *op, const Placed &placed) {
   operands.insert(operands.begin() + dims, outer.begin(), outer.end());
   canonicalizeMapAndOperands(&map, &operands);
   map = simplifyAffineMap(map);
-  if (auto load = dyn_cast<AffineLoadOp>(op))
-    load.replaceAllUsesWith(AffineLoadOp::create(builder, op->getLoc(), placed.buffer, map, operands).getResult());
-  else
-    AffineStoreOp::create(builder, op->getLoc(), cast<AffineStoreOp>(op).getValueToStore(), placed.buffer, map,
-                          operands);
-  op->erase();
+  moveAccess(op, placed.buffer, map, operands);
 }
 
 namespace {

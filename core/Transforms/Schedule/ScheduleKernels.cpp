@@ -20,6 +20,7 @@
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -149,7 +150,6 @@ static void liftBuffers(AffineForOp root, int64_t most) {
     Value array = memref::AllocOp::create(builder, loc, MemRefType::get(shape, buffer.getType().getElementType()),
                                           sizes, buffer.getAlignmentAttr());
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers())) {
-      builder.setInsertionPoint(user);
       if (isa<memref::DeallocOp>(user)) {
         user->erase();
         continue;
@@ -163,12 +163,7 @@ static void liftBuffers(AffineForOp root, int64_t most) {
       llvm::append_range(results, map.getResults());
       map = AffineMap::get(dims + ivs.size(), map.getNumSymbols(), results, builder.getContext());
       access.operands.insert(access.operands.begin() + dims, ivs.begin(), ivs.end());
-      if (auto load = dyn_cast<AffineLoadOp>(user))
-        load.replaceAllUsesWith(AffineLoadOp::create(builder, load.getLoc(), array, map, access.operands).getResult());
-      else
-        AffineStoreOp::create(builder, user->getLoc(), cast<AffineStoreOp>(user).getValueToStore(), array, map,
-                              access.operands);
-      user->erase();
+      moveAccess(user, array, map, access.operands);
     }
     buffer.erase();
   }
@@ -277,45 +272,19 @@ static Statement statementOf(ArrayRef<Operation *> work) {
   return result;
 }
 
-/// Whether different iterations of `loop`, which is one of the nest at `root`, touch no element that one of them
-/// writes, whatever iterations the other loops are in: then its tiles may run in any order, outside of all other loops.
-/// Each two accesses of an array that is written have an index that moves with the loop alone, by more than they lie
-/// apart.
-static bool isApart(const Statement &statement, int64_t loop) {
-  const NestShape &shape = statement.shape;
-  auto apart = [&](const NestShape::Index &a, const NestShape::Index &b) {
-    auto factorOf = [&](const NestShape::Index &index) -> int64_t {
-      return index.isKnown && index.terms.size() == 1 && index.terms[0].first == loop ? index.terms[0].second : 0;
-    };
-    int64_t factor = factorOf(a);
-    return factor != 0 && factor == factorOf(b) && a.others == b.others &&
-           std::abs(a.constant - b.constant) < std::abs(factor);
-  };
-  for (const NestShape::Access &a : shape.accesses)
-    for (const NestShape::Access &b : shape.accesses) {
-      if (a.array != b.array || !shape.arrays[a.array].isWritten || shape.arrays[a.array].localBytes)
-        continue;
-      bool found = false;
-      for (auto [left, right] : llvm::zip_equal(a.indices, b.indices))
-        found |= apart(left, right);
-      if (!found)
-        return false;
-    }
-  return true;
-}
-
 /// Marks the band: loops of the perfect chain at the root whose bounds do not depend on the nest and that are parallel;
 /// after one that is not, those whose tiles may stand outside of it.
 static void markBand(Statement &statement, AffineForOp root) {
   size_t number = 0;
   bool isPrefix = true;
+  const SmallVector<LinearAccess, 0> accesses(llvm::map_range(statement.accesses, linearAccess));
   for (AffineForOp loop = root; loop; ++number) {
     bool isFixed = llvm::all_of(loop.getUpperBoundOperands(), [&](Value operand) {
       return !root->isAncestor(operand.getParentRegion()->getParentOp());
     });
     if (loop.getUpperBoundMap().getNumResults() != 1 || !isFixed)
       break;
-    bool isParallel = isPrefix ? isParallelLoop(loop) : isApart(statement, number);
+    bool isParallel = isPrefix ? isParallelLoop(loop) : isIndependentLoop(loop, root, accesses);
     isPrefix &= isParallel;
     statement.shape.loops[number].isBand = isParallel;
     Block *body = loop.getBody();

@@ -12,8 +12,8 @@ module attributes {tilewright.target = "nvidia:A100"} {
 // CHECK:   affine.for %[[I:.*]] = 0 to 64
 // CHECK:     affine.for %[[J:.*]] = 0 to 64
 // CHECK:       affine.for %[[L:.*]] = 0 to
-// CHECK:         affine.load %arg0[%[[I]], %[[L]] + %[[PARTIAL]] *
-// CHECK:         affine.load %arg1[%[[L]] + %[[PARTIAL]] *
+// CHECK:         affine.load %arg0[%[[I]], %[[PARTIAL]] * {{[0-9]+}} + %[[L]]
+// CHECK:         affine.load %arg1[%[[PARTIAL]] * {{[0-9]+}} + %[[L]]
 // CHECK:         affine.store %{{.*}}, %[[P]][%[[PARTIAL]], %[[I]], %[[J]]]
 // CHECK: affine.for
 // CHECK:   affine.for

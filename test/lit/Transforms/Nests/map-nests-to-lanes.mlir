@@ -84,6 +84,26 @@ func.func private @columns(%a: memref<32x700xf32>, %s: memref<700xf32>) attribut
   return
 }
 
+// The same where an iteration has two sums side by side: they lie apart by less than a step of the loop.
+// CHECK-LABEL: @pairs
+// CHECK: %[[ALL:.*]] = arith.constant 350 : index
+// CHECK: tile.parallel (%{{.*}}) to (symbol(%[[ALL]]) ceildiv 256) level "grid"
+func.func private @pairs(%a: memref<32x700xf32>, %s: memref<700xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 350 {
+      %x = affine.load %a[%i, 2 * %j] : memref<32x700xf32>
+      %t = affine.load %s[2 * %j] : memref<700xf32>
+      %y = arith.addf %x, %t : f32
+      affine.store %y, %s[2 * %j] : memref<700xf32>
+      %u = affine.load %a[%i, 2 * %j + 1] : memref<32x700xf32>
+      %v = affine.load %s[2 * %j + 1] : memref<700xf32>
+      %w = arith.addf %u, %v : f32
+      affine.store %w, %s[2 * %j + 1] : memref<700xf32>
+    }
+  }
+  return
+}
+
 // Each column is parallel within a row, but takes what the row before left in another one: it stays inside.
 // CHECK-LABEL: @diagonals
 // CHECK: %[[ONE:.*]] = arith.constant 1 : index

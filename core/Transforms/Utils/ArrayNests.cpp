@@ -1,0 +1,44 @@
+//===- ArrayNests.cpp - Loops over arrays, and moved accesses -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Loops of constant and of dynamic sizes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Utils/ArrayNests.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+SmallVector<Value> tilewright::elementLoops(OpBuilder &builder, Location loc, ArrayRef<int64_t> sizes,
+                                            ArrayRef<Value> extents) {
+  SmallVector<Value> numbers;
+  for (auto [d, size] : llvm::enumerate(sizes)) {
+    Value extent = d < extents.size() ? extents[d] : Value();
+    auto loop = extent ? AffineForOp::create(builder, loc, ValueRange(), builder.getConstantAffineMap(0), extent,
+                                             builder.getSymbolIdentityMap())
+                       : AffineForOp::create(builder, loc, 0, size);
+    numbers.push_back(loop.getInductionVar());
+    builder.setInsertionPointToStart(loop.getBody());
+  }
+  return numbers;
+}
+
+void tilewright::moveAccess(Operation *access, Value memref, AffineMap map, ValueRange operands) {
+  SmallVector<Value> all{memref};
+  llvm::append_range(all, operands);
+  if (auto load = dyn_cast<AffineLoadOp>(access)) {
+    load.setMap(map);
+  } else {
+    auto store = cast<AffineStoreOp>(access);
+    all.insert(all.begin(), store.getValueToStore());
+    store.setMap(map);
+  }
+  access->setOperands(all);
+}
