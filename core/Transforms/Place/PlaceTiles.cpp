@@ -252,8 +252,9 @@ bool Placer::isTemporary(Value memref, int64_t at) {
          llvm::all_of(tiles, [&](Block *tile) { return readsOwn(accessesOf(*tile, memref)); });
 }
 
-/// Lets rows of a buffer not share the sets of `cache`: where they are a multiple of what its sets hold apart, a few rows
-/// of a column push each other out, and each store of a tile of registers goes to the next cache. A line more is enough.
+/// Lets rows of a buffer not share the sets of `cache`: where they are a multiple of what its sets hold apart, a few
+/// rows of a column push each other out, and each store of a tile of registers goes to the next cache. A line more is
+/// enough.
 static void spreadOverSets(SmallVectorImpl<int64_t> &shape, Type element, const Memory &cache) {
   const int64_t bytes = elementBytes(element), ways = std::max<int64_t>(cache.ways, 1);
   const int64_t span = cache.bytes / ways;

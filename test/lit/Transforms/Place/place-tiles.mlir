@@ -171,6 +171,42 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 
+  // Rows 4096 bytes apart would share the sets of the first cache (32 KiB, 8 ways): a line more, of which nothing is used.
+  // CHECK-LABEL: func.func @spread
+  // CHECK: %[[B:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x1040xf32>
+  // CHECK: affine.store %{{.*}}, %[[B]][%{{.*}}, %{{.*}}]
+  // One row is as it was.
+  // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x1024xf32>
+  func.func @spread(%a: memref<8x1024xf32>, %b: memref<8x1024xf32>) {
+    %t = memref.alloc() : memref<8x1024xf32>
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 1024 {
+        %x = affine.load %a[%i, %j] : memref<8x1024xf32>
+        affine.store %x, %t[%i, %j] : memref<8x1024xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, ops = 2, loops = [<loop = 2, tile = 2, spread = true>], placements = [<array = 1, at = 2, memory = "l2">]>}
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 1024 {
+        %x = affine.load %t[%i, %j] : memref<8x1024xf32>
+        affine.store %x, %b[%i, %j] : memref<8x1024xf32>
+      }
+    }
+    %u = memref.alloc() : memref<8x1024xf32>
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 1024 {
+        %x = affine.load %a[%i, %j] : memref<8x1024xf32>
+        affine.store %x, %u[%i, %j] : memref<8x1024xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, ops = 2, loops = [<loop = 2, tile = 1, spread = true>], placements = [<array = 1, at = 2, memory = "l2">]>}
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 1024 {
+        %x = affine.load %u[%i, %j] : memref<8x1024xf32>
+        affine.store %x, %b[%i, %j] : memref<8x1024xf32>
+      }
+    }
+    return
+  }
+
 }
 
 // -----
