@@ -132,8 +132,7 @@ bool DataFlow::compute(Value value) {
   return llvm::any_of(op->getOperands(), [&](Value operand) { return isOfData(operand); });
 }
 
-/// Whether the program clamps `index` to 0 .. last itself.
-static bool isClamped(Value index, int64_t last) {
+bool tilewright::isClamped(Value index, int64_t last) {
   while (auto cast = index.getDefiningOp<arith::IndexCastOp>())
     index = cast.getIn();
   auto below = [&](Operation *op) {
@@ -210,8 +209,8 @@ Value IndexChecker::codeOf(Location loc, Value index, Value bound) {
   Value zero = constant(loc, 0), largest = constant(loc, std::numeric_limits<int64_t>::max() - 1);
   Value isNegative = arith::CmpIOp::create(rewriter, loc, CmpIPredicate::slt, index, zero);
   Value isBeyond = arith::CmpIOp::create(rewriter, loc, CmpIPredicate::sge, index, bound);
-  Value next = arith::AddIOp::create(rewriter, loc, arith::MinSIOp::create(rewriter, loc, index, largest),
-                                     constant(loc, 1));
+  Value next =
+      arith::AddIOp::create(rewriter, loc, arith::MinSIOp::create(rewriter, loc, index, largest), constant(loc, 1));
   Value code = arith::SelectOp::create(rewriter, loc, isBeyond, next, zero);
   code = arith::SelectOp::create(rewriter, loc, isNegative, index, code);
   return arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), code);

@@ -22,6 +22,9 @@ namespace tilewright {
 /// cannot be told: in loops that several threads run.
 mlir::LogicalResult checkIndices(mlir::func::FuncOp function);
 
+/// Whether the program clamps `index` to 0 .. last itself.
+bool isClamped(mlir::Value index, int64_t last);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_IMPORT_CHECKINDICES_H

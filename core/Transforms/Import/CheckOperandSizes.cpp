@@ -373,23 +373,28 @@ static void assertBefore(cf::AssertOp op) {
   op.erase();
 }
 
-/// Whether `op` does what it does whatever data is: it reads and writes elements at the numbers of iterations, and has
-/// no size and no condition that follows from data.
+/// Whether `op` does what it does whatever data is: it reads and writes elements at the numbers of iterations, or at
+/// indices that it keeps inside of the array, and has no size and no condition that follows from data.
 static bool isSafeForAllData(Operation *op) {
   if (!isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>())
     return false;
-  auto isKnown = [](Value index) {
-    return index.getDefiningOp<linalg::IndexOp>() || matchPattern(index, m_Constant());
+  auto isInside = [](tensor::ExtractOp read) {
+    return llvm::all_of(llvm::enumerate(read.getIndices()), [&](auto each) {
+      auto [d, index] = each;
+      auto type = read.getTensor().getType();
+      return index.template getDefiningOp<linalg::IndexOp>() || matchPattern(index, m_Constant()) ||
+             (!type.isDynamicDim(d) && isClamped(index, type.getDimSize(d) - 1));
+    });
   };
   return !op->walk([&](Operation *inner) {
               if (auto read = dyn_cast<tensor::ExtractOp>(inner))
-                return llvm::all_of(read.getIndices(), isKnown) ? WalkResult::advance() : WalkResult::interrupt();
+                return isInside(read) ? WalkResult::advance() : WalkResult::interrupt();
               bool isOfValues =
                   isa<arith::ArithDialect, math::MathDialect>(inner->getDialect()) && isSpeculatable(inner);
               bool isOfSizes = llvm::all_of(inner->getOperandTypes(), [](Type type) { return !type.isIndex(); });
-              return isOfValues ||
-                             (isOfSizes && isa<linalg::GenericOp, linalg::YieldOp, linalg::IndexOp, tensor::EmptyOp,
-                                               tensor::CollapseShapeOp, tensor::ExpandShapeOp>(inner))
+              return isOfValues || (isOfSizes && isa<linalg::GenericOp, linalg::YieldOp, linalg::IndexOp,
+                                                     tensor::EmptyOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                                                     tensor::ExtractSliceOp, tensor::InsertSliceOp>(inner))
                          ? WalkResult::advance()
                          : WalkResult::interrupt();
             }).wasInterrupted();

@@ -210,9 +210,21 @@ void widenBools(linalg::GenericOp op, RewriterBase &b) {
         Operation *both = inner.create(loc, combine->getName().getIdentifier(), operands, wide);
         linalg::YieldOp::create(inner, loc, both->getResult(0));
       });
-  b.replaceOp(op, elementWise(sum.getResult(0), b.getI1Type(), [&](OpBuilder &inner, Value value) {
-                return arith::TruncIOp::create(inner, loc, inner.getI1Type(), value).getResult();
-              }));
+  auto isTrue = [&](OpBuilder &inner, Value value) {
+    Value none = arith::ConstantIntOp::create(inner, loc, wide, 0);
+    return arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ne, value, none).getResult();
+  };
+  // Who asks for one element, as an assertion does, reads it as it was summed up: no array of bools is written for it.
+  for (Operation *user : llvm::make_early_inc_range(op.getResult(0).getUsers()))
+    if (auto read = dyn_cast<tensor::ExtractOp>(user)) {
+      b.setInsertionPoint(read);
+      Value element = tensor::ExtractOp::create(b, read.getLoc(), sum.getResult(0), read.getIndices());
+      b.replaceOp(read, isTrue(b, element));
+    }
+  if (op->use_empty())
+    return b.eraseOp(op);
+  b.setInsertionPoint(op);
+  b.replaceOp(op, elementWise(sum.getResult(0), b.getI1Type(), isTrue));
 }
 
 struct PromoteAccumulators : tilewright::impl::PromoteAccumulatorsBase<PromoteAccumulators> {

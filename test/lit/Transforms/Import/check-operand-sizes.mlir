@@ -298,6 +298,72 @@ func.func @asserted_index(%a: tensor<16xf32>, %n: tensor<16xi64>) -> tensor<16xf
   return %y : tensor<16xf32>
 }
 
+// One that the program keeps inside of the array is read before it, and what is made of it: one sequence of operations
+// without a comparison between. An index that may be one too large is not.
+// CHECK-LABEL: func.func @asserted_clamped_index
+// CHECK:         tensor.extract %arg0
+// CHECK:         tensor.insert_slice
+// CHECK:         tile.require_size
+// CHECK-LABEL: func.func @asserted_index_clamped_too_late
+// CHECK:         tile.require_size
+// CHECK:         tensor.extract %arg0
+func.func @asserted_clamped_index(%a: tensor<16xf32>, %n: tensor<16xi64>, %both: tensor<32xf32>) -> tensor<32xf32> {
+  %c0 = arith.constant 0 : i64
+  %last = arith.constant 15 : i64
+  %yes = arith.constant true
+  %e = tensor.empty() : tensor<16xf32>
+  %s = tensor.empty() : tensor<i1>
+  %start = linalg.fill ins(%yes : i1) outs(%s : tensor<i1>) -> tensor<i1>
+  %all = linalg.generic {indexing_maps = [#id, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%n : tensor<16xi64>) outs(%start : tensor<i1>) {
+  ^bb0(%i: i64, %o: i1):
+    %p = arith.cmpi sge, %i, %c0 : i64
+    %q = arith.andi %o, %p : i1
+    linalg.yield %q : i1
+  } -> tensor<i1>
+  %holds = tensor.extract %all[] : tensor<i1>
+  cf.assert %holds, "an index is negative"
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%n : tensor<16xi64>) outs(%e : tensor<16xf32>) {
+  ^bb0(%i: i64, %o: f32):
+    %below = arith.minsi %i, %last : i64
+    %inside = arith.maxsi %below, %c0 : i64
+    %at = arith.index_cast %inside : i64 to index
+    %x = tensor.extract %a[%at] : tensor<16xf32>
+    linalg.yield %x : f32
+  } -> tensor<16xf32>
+  %z = tensor.insert_slice %y into %both[16] [16] [1] : tensor<16xf32> into tensor<32xf32>
+  return %z : tensor<32xf32>
+}
+
+func.func @asserted_index_clamped_too_late(%a: tensor<16xf32>, %n: tensor<16xi64>, %both: tensor<32xf32>) -> tensor<16xf32> {
+  %c0 = arith.constant 0 : i64
+  %last = arith.constant 16 : i64
+  %yes = arith.constant true
+  %e = tensor.empty() : tensor<16xf32>
+  %s = tensor.empty() : tensor<i1>
+  %start = linalg.fill ins(%yes : i1) outs(%s : tensor<i1>) -> tensor<i1>
+  %all = linalg.generic {indexing_maps = [#id, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%n : tensor<16xi64>) outs(%start : tensor<i1>) {
+  ^bb0(%i: i64, %o: i1):
+    %p = arith.cmpi sge, %i, %c0 : i64
+    %q = arith.andi %o, %p : i1
+    linalg.yield %q : i1
+  } -> tensor<i1>
+  %holds = tensor.extract %all[] : tensor<i1>
+  cf.assert %holds, "an index is negative"
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%n : tensor<16xi64>) outs(%e : tensor<16xf32>) {
+  ^bb0(%i: i64, %o: f32):
+    %below = arith.minsi %i, %last : i64
+    %inside = arith.maxsi %below, %c0 : i64
+    %at = arith.index_cast %inside : i64 to index
+    %x = tensor.extract %a[%at] : tensor<16xf32>
+    linalg.yield %x : f32
+  } -> tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+
 // One that is the same for all elements is computed once, and holds where there are none.
 // CHECK-LABEL: func.func @asserted_of_all
 // CHECK-SAME:    %[[A:.*]]: tensor<?xf32>, %[[P:.*]]: i1

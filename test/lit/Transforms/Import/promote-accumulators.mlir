@@ -73,7 +73,8 @@ func.func @argmax(%x: tensor<4x8xf16>, %m: tensor<4xf16>, %at: tensor<4xi32>) ->
 // LANES:         linalg.generic {{{.*}}iterator_types = ["reduction"]} ins(%arg0 : tensor<8x1xi64>) outs(%{{.*}} : tensor<i32>)
 // LANES:           %[[B:.*]] = arith.extui %{{.*}} : i1 to i32
 // LANES:           arith.ori %{{.*}}, %[[B]] : i32
-// LANES:         arith.trunci %{{.*}} : i32 to i1
+// LANES:         arith.cmpi ne, %{{.*}} : i32
+// LANES:         return %{{.*}} : tensor<i1>
 func.func @any(%x: tensor<8x1xi64>, %o: tensor<i1>) -> tensor<i1> {
   %c0 = arith.constant 0 : i64
   %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]}
@@ -84,4 +85,26 @@ func.func @any(%x: tensor<8x1xi64>, %o: tensor<i1>) -> tensor<i1> {
     linalg.yield %3 : i1
   } -> tensor<i1>
   return %r : tensor<i1>
+}
+
+// -----
+
+// One bool that is read is compared as it was summed up: no array of bools is written.
+
+// LANES-LABEL: func.func @asserted
+// LANES:         %[[SUM:.*]] = linalg.generic {{{.*}}iterator_types = ["reduction"]} {{.*}} outs(%{{.*}} : tensor<i32>)
+// LANES-NOT:     linalg.generic
+// LANES:         %[[ELEMENT:.*]] = tensor.extract %[[SUM]][] : tensor<i32>
+// LANES:         %[[BAD:.*]] = arith.cmpi ne, %[[ELEMENT]], %{{.*}} : i32
+// LANES:         cf.assert %[[BAD]]
+func.func @asserted(%x: tensor<8xi1>, %o: tensor<i1>) {
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<8xi1>) outs(%o : tensor<i1>) {
+  ^bb0(%0: i1, %1: i1):
+    %3 = arith.ori %1, %0 : i1
+    linalg.yield %3 : i1
+  } -> tensor<i1>
+  %e = tensor.extract %r[] : tensor<i1>
+  cf.assert %e, "one is true"
+  return
 }
