@@ -17,6 +17,9 @@
 ///     %r[%i, %j] = f(x, %w)
 ///   }
 ///
+/// Constants that are places in arrays, or numbers to compute with, are chosen like arrays: columns of one array, rows
+/// of tables.
+///
 /// It costs nothing: blocks are the same, and what a launch takes and the blocks of
 /// an incomplete round are there once. So no model is asked.
 ///
@@ -32,9 +35,12 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tilewright/Residency.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tilewright {
@@ -53,22 +59,80 @@ static constexpr unsigned mostDimensions = 3;
 
 namespace {
 
+/// The least and the largest of some numbers.
+struct IndexRange {
+  int64_t least, most;
+};
+
 /// Arrays that a grid touches, by what the host calls them.
 struct Touched {
   llvm::SetVector<Value> all, written;
+  /// Of arrays whose elements are read and written one by one: in which range the indices of each dimension are.
+  llvm::DenseMap<Value, SmallVector<std::optional<IndexRange>>> indices;
   bool isKnown = true;
 };
+
+/// What a later grid has where an operation of the first one has something else.
+using Differences = llvm::MapVector<OpOperand *, Value>;
 
 /// A grid, or several that become one, next to each other in their block.
 struct Group {
   SmallVector<tile::ParallelOp> grids;
   SmallVector<Touched> touched;
-  SmallVector<Value> captured;            // of the first one
-  SmallVector<SmallVector<Value>> others; // what each later one has in their place
+  SmallVector<Differences> differences; // of each later one
   llvm::hash_code hash;
 };
 
 } // namespace
+
+/// What `index` may be, of what it is made of: nothing where that is not known here.
+static std::optional<IndexRange> rangeOf(Value index) {
+  if (std::optional<int64_t> number = getConstantIntValue(index))
+    return IndexRange{*number, *number};
+  Operation *op = index.getDefiningOp();
+  if (!isa_and_nonnull<arith::RemUIOp, arith::AddIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  std::optional<IndexRange> a = rangeOf(op->getOperand(0)), b = rangeOf(op->getOperand(1));
+  if (isa<arith::RemUIOp>(op))
+    return b && b->least > 0 ? std::optional(IndexRange{0, b->most - 1}) : std::nullopt;
+  if (!a || !b || a->least < 0 || b->least < 0)
+    return std::nullopt;
+  int64_t least, most;
+  const bool isSum = isa<arith::AddIOp>(op);
+  if (isSum ? llvm::AddOverflow(a->most, b->most, most) : llvm::MulOverflow(a->most, b->most, most))
+    return std::nullopt;
+  least = isSum ? a->least + b->least : a->least * b->least;
+  return IndexRange{least, most};
+}
+
+/// Adds the elements that `op` touches of `array` to what is known of it.
+static void addIndices(Operation *op, Value array, Touched &touched) {
+  OperandRange places(op->operand_end(), op->operand_end());
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    places = load.getIndices();
+  else if (auto store = dyn_cast<memref::StoreOp>(op))
+    places = store.getIndices();
+  auto [known, isNew] = touched.indices.try_emplace(array);
+  if (places.empty() || !llvm::is_contained(op->getOperands(), array)) { // all of it, or another view
+    known->second.clear();
+    return;
+  }
+  if (isNew)
+    known->second = llvm::map_to_vector(places, rangeOf);
+  for (auto [range, place] : llvm::zip(known->second, places))
+    if (std::optional<IndexRange> own = rangeOf(place); range)
+      range = own ? std::optional(IndexRange{std::min(range->least, own->least), std::max(range->most, own->most)})
+                  : std::nullopt;
+}
+
+/// Whether two grids touch other elements of `array`: the indices of one dimension are in other ranges.
+static bool touchOthers(const Touched &a, const Touched &b, Value array) {
+  auto x = a.indices.find(array), y = b.indices.find(array);
+  return x != a.indices.end() && y != b.indices.end() && llvm::any_of(llvm::zip(x->second, y->second), [](auto pair) {
+           auto [mine, other] = pair;
+           return mine && other && (mine->most < other->least || other->most < mine->least);
+         });
+}
 
 static Touched touchedBy(tile::ParallelOp grid) {
   Touched touched;
@@ -88,6 +152,7 @@ static Touched touchedBy(tile::ParallelOp grid) {
         continue;
       }
       touched.all.insert(array);
+      addIndices(op, array, touched);
       if (effects.getEffectOnValue<MemoryEffects::Write>(operand))
         touched.written.insert(array);
     }
@@ -95,11 +160,12 @@ static Touched touchedBy(tile::ParallelOp grid) {
   return touched;
 }
 
-/// Whether what either writes is nothing that the other one touches.
+/// Whether what either writes is nothing that the other one touches. Parts of one array may be other elements of it.
 static bool areApart(const Touched &a, const Touched &b, const BufferOrigins &origins) {
   auto meets = [&](const llvm::SetVector<Value> &written, const llvm::SetVector<Value> &all) {
-    return llvm::any_of(written,
-                        [&](Value x) { return llvm::any_of(all, [&](Value y) { return origins.mayAlias(x, y); }); });
+    return llvm::any_of(written, [&](Value x) {
+      return llvm::any_of(all, [&](Value y) { return origins.mayAlias(x, y) && !(x == y && touchOthers(a, b, x)); });
+    });
   };
   return a.isKnown && b.isKnown && !meets(a.written, b.all) && !meets(b.written, a.all);
 }
@@ -114,44 +180,90 @@ static llvm::hash_code hashOf(tile::ParallelOp grid) {
   return hash;
 }
 
-/// Whether `b` does what `a` does, with the values `others` in the place of `captured`. These are arrays, for which a
-/// launch may choose; all other values are the same.
-static bool areEqual(tile::ParallelOp a, ArrayRef<Value> captured, tile::ParallelOp b, SmallVectorImpl<Value> &others) {
-  if (a->getAttrDictionary() != b->getAttrDictionary() || a.getBoundOperands() != b.getBoundOperands())
+/// Whether a launch may choose what stands for `operand`, an operand of an operation of `grid`: an array, or a constant
+/// that is only a place in one of memory, or a number to compute with. Constants that sizes, loops and divisions have
+/// are what code is made for.
+static bool mayBeChosen(tile::ParallelOp grid, OpOperand &operand, Value other) {
+  Value value = operand.get();
+  if (isa<MemRefType>(value.getType()))
+    return true;
+  if (!value.getType().isIntOrIndexOrFloat() || !matchPattern(value, m_Constant()) ||
+      !matchPattern(other, m_Constant()))
     return false;
-  llvm::DenseMap<Value, Value> found;
-  auto isOutside = [](Value value, tile::ParallelOp grid) {
-    return !grid->isAncestor(value.getParentRegion()->getParentOp());
-  };
-  auto check = [&](Value x, Value y) -> LogicalResult {
-    auto known = found.find(x);
-    if (known != found.end())
-      return success(known->second == y);
-    if (!isOutside(x, a) || !isOutside(y, b) ||
-        (x != y && (!isa<MemRefType>(x.getType()) || x.getType() != y.getType())))
-      return failure();
-    found[x] = y;
-    return success();
-  };
-  auto mark = [&](Value x, Value y) { found[x] = y; };
-  if (!OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), check, mark,
-                                                  OperationEquivalence::IgnoreLocations))
-    return false;
-  // The comparison says nothing of values that are the same: where one stands for another one somewhere, it must do so
-  // everywhere.
-  for (Value value : captured) {
-    Value other = found.lookup(value);
-    if (other && other != value && llvm::any_of(value.getUsers(), [&](Operation *user) { return b->isAncestor(user); }))
-      return false;
-    others.push_back(other ? other : value);
-  }
-  return true;
+  Operation *user = operand.getOwner();
+  if (isa<memref::LoadOp, memref::StoreOp>(user))
+    return llvm::none_of(user->getOperands(), [&](Value each) {
+      return isa<MemRefType>(each.getType()) && grid->isAncestor(each.getParentRegion()->getParentOp());
+    });
+  return isa<arith::AddIOp, arith::SubIOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::CmpIOp, arith::CmpFOp,
+             arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp, arith::SelectOp>(user);
 }
 
+namespace {
+/// Compares two grids, operation by operation.
+class Comparison {
+public:
+  Comparison(tile::ParallelOp a, tile::ParallelOp b) : a(a), b(b) {}
+
+  /// Whether the second one does what the first one does, but for what a launch may choose.
+  bool areEqual() {
+    return a->getAttrDictionary() == b->getAttrDictionary() && a.getBoundOperands() == b.getBoundOperands() &&
+           areEqual(a.getBody(), b.getBody());
+  }
+  Differences differences;
+
+private:
+  bool areEqual(Region &x, Region &y) {
+    return x.getBlocks().size() == y.getBlocks().size() &&
+           llvm::all_of(llvm::zip(x, y), [&](auto pair) { return areEqual(std::get<0>(pair), std::get<1>(pair)); });
+  }
+
+  bool areEqual(Block &x, Block &y) {
+    if (x.getArgumentTypes() != y.getArgumentTypes() || x.getOperations().size() != y.getOperations().size())
+      return false;
+    for (auto [mine, other] : llvm::zip(x.getArguments(), y.getArguments()))
+      inside[mine] = other;
+    return llvm::all_of(llvm::zip(x, y), [&](auto pair) { return areEqual(&std::get<0>(pair), &std::get<1>(pair)); });
+  }
+
+  bool areEqual(Operation *x, Operation *y) {
+    if (x->getName() != y->getName() || x->getAttrDictionary() != y->getAttrDictionary() ||
+        x->getResultTypes() != y->getResultTypes() || x->getNumOperands() != y->getNumOperands() ||
+        x->getNumRegions() != y->getNumRegions() || x->getNumSuccessors() != 0 || y->getNumSuccessors() != 0)
+      return false;
+    for (auto [mine, other] : llvm::zip(x->getOpOperands(), y->getOperands()))
+      if (!isSame(mine, other))
+        return false;
+    for (auto [mine, other] : llvm::zip(x->getResults(), y->getResults()))
+      inside[mine] = other;
+    return llvm::all_of(llvm::zip(x->getRegions(), y->getRegions()),
+                        [&](auto pair) { return areEqual(std::get<0>(pair), std::get<1>(pair)); });
+  }
+
+  bool isSame(OpOperand &mine, Value other) {
+    Value value = mine.get();
+    if (a->isAncestor(value.getParentRegion()->getParentOp()))
+      return inside.lookup(value) == other;
+    if (value == other)
+      return true;
+    if (b->isAncestor(other.getParentRegion()->getParentOp()) || value.getType() != other.getType() ||
+        !mayBeChosen(a, mine, other))
+      return false;
+    differences[&mine] = other;
+    return true;
+  }
+
+  tile::ParallelOp a, b;
+  llvm::DenseMap<Value, Value> inside; // what the second one has for arguments and results of the first one
+};
+} // namespace
+
 /// Moves `grid` with what it needs behind `last`; false, and nothing is moved, where that needs what memory holds then.
-static bool moveBehind(tile::ParallelOp grid, tile::ParallelOp last, ArrayRef<Value> needed) {
+static bool moveBehind(tile::ParallelOp grid, tile::ParallelOp last) {
   llvm::SetVector<Operation *> defs;
-  SmallVector<Value> open(needed);
+  llvm::SetVector<Value> needed;
+  getUsedValuesDefinedAbove(grid->getRegions(), needed);
+  SmallVector<Value> open(needed.takeVector());
   while (!open.empty()) {
     Operation *def = open.pop_back_val().getDefiningOp();
     if (!def || def->getBlock() != last->getBlock() || def->isBeforeInBlock(last) || !defs.insert(def))
@@ -185,7 +297,7 @@ static FloatAttr secondsTogether(tile::ParallelOp grid, int64_t count, const Tar
   return FloatAttr::get(seconds.getType(), together);
 }
 
-/// Which of the arrays `all` a block takes: the first one whose condition of `isIt` holds, or the last one.
+/// Which of the values `all` a block takes: the first one whose condition of `isIt` holds, or the last one.
 static Value choose(OpBuilder &builder, Location loc, ArrayRef<Value> isIt, ArrayRef<Value> all) {
   Value chosen = all.back();
   for (size_t i = isIt.size(); i-- > 0;)
@@ -230,15 +342,21 @@ static void join(const Group &group, const TargetDescription &chip) {
     Value index = arith::ConstantIndexOp::create(builder, loc, i);
     isIt.push_back(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, number, index));
   }
-  for (size_t i = 0; i < group.captured.size(); ++i) {
-    Value value = group.captured[i];
-    SmallVector<Value> all{value};
-    for (const auto &others : group.others)
-      all.push_back(others[i]);
-    if (!isa<MemRefType>(value.getType()) || llvm::all_equal(all))
-      continue;
-    Value chosen = choose(builder, loc, isIt, all);
-    value.replaceUsesWithIf(chosen, [&](OpOperand &use) { return first->isProperAncestor(use.getOwner()); });
+  llvm::SetVector<OpOperand *> places;
+  for (const Differences &own : group.differences)
+    for (const auto &[place, other] : own)
+      places.insert(place);
+  SmallVector<std::pair<SmallVector<Value>, Value>> chosen;
+  for (OpOperand *place : places) {
+    SmallVector<Value> all{place->get()};
+    for (const Differences &own : group.differences)
+      all.push_back(own.contains(place) ? own.lookup(place) : place->get());
+    auto known = llvm::find_if(chosen, [&](const auto &each) { return each.first == all; });
+    if (known == chosen.end()) {
+      chosen.push_back({all, choose(builder, loc, isIt, all)});
+      known = std::prev(chosen.end());
+    }
+    place->set(known->second);
   }
   to.getOperations().splice(to.getTerminator()->getIterator(), from.getOperations(), from.begin(),
                             from.getTerminator()->getIterator());
@@ -291,13 +409,9 @@ struct JoinLaunches : tilewright::impl::JoinLaunchesBase<JoinLaunches> {
           finish();
         continue;
       }
-      Group own{{grid}, {touchedBy(grid)}, {}, {}, hashOf(grid)};
-      if (!addTo(groups, own, origins)) {
-        llvm::SetVector<Value> captured;
-        getUsedValuesDefinedAbove(grid->getRegions(), captured);
-        own.captured = captured.takeVector();
+      Group own{{grid}, {touchedBy(grid)}, {}, hashOf(grid)};
+      if (!addTo(groups, own, origins))
         groups.push_back(std::move(own));
-      }
     }
     finish();
     for (const Group &group : joined)
@@ -310,16 +424,16 @@ struct JoinLaunches : tilewright::impl::JoinLaunchesBase<JoinLaunches> {
     const size_t first = groups.size() - std::min(groups.size(), mostGridsBefore);
     for (size_t i = groups.size(); i-- > first;) {
       Group &group = groups[i];
-      SmallVector<Value> others;
       if (!llvm::all_of(group.touched,
                         [&](const Touched &each) { return areApart(each, own.touched.front(), origins); }))
         return false; // nor does it move past this one
-      if (group.hash != own.hash || !hasRoomFor(grid, group.grids.size() + 1) ||
-          !areEqual(group.grids.front(), group.captured, grid, others) || !moveBehind(grid, group.grids.back(), others))
+      Comparison comparison(group.grids.front(), grid);
+      if (group.hash != own.hash || !hasRoomFor(grid, group.grids.size() + 1) || !comparison.areEqual() ||
+          !moveBehind(grid, group.grids.back()))
         continue;
       group.grids.push_back(grid);
       group.touched.push_back(own.touched.front());
-      group.others.push_back(std::move(others));
+      group.differences.push_back(std::move(comparison.differences));
       return true;
     }
     return false;

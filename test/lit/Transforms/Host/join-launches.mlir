@@ -142,3 +142,159 @@ module attributes {tilewright.target = "nvidia:A100"} {
     return
   }
 }
+
+// -----
+
+// Columns of one array, and rows of tables with numbers of their own: places and numbers are chosen, too. %c1 is the
+// column of the second grid and a bound in both.
+
+// CHECK-LABEL: func @columns(
+// CHECK-SAME: %[[X:.*]]: memref<64x4xi64>, %[[A:.*]]: memref<50xf32>, %[[B:.*]]: memref<50xf32>
+// CHECK: tile.parallel (%[[N:.*]], %{{.*}}) to (2, 2) level "grid"
+// CHECK-DAG: %[[COLUMN:.*]] = arith.select %{{.*}}, %c3, %c1
+// CHECK-DAG: %[[LAST:.*]] = arith.select %{{.*}}, %c49_i64, %c29_i64
+// CHECK-DAG: %[[TABLE:.*]] = arith.select %{{.*}}, %[[A]], %[[B]]
+// CHECK: arith.cmpi uge, %{{.*}}, %c1
+// CHECK: memref.load %[[X]][%{{.*}}, %[[COLUMN]]]
+// CHECK: arith.minsi %{{.*}}, %[[LAST]]
+// CHECK: memref.load %[[TABLE]]
+// CHECK-NOT: tile.parallel ({{.*}} level "grid"
+#map = affine_map<(d0, d1, d2) -> (d0 * 32 + d1 * 32 + d2)>
+module attributes {tilewright.target = "nvidia:A100"} {
+  func.func @columns(%x: memref<64x4xi64>, %a: memref<50xf32>, %b: memref<50xf32>, %p: memref<64xf32>, %q: memref<64xf32>) {
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %c29 = arith.constant 29 : i64
+    %c49 = arith.constant 49 : i64
+    tile.parallel (%i) to (2) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          %at = affine.apply #map(%i, %s, %l)
+          %is = arith.cmpi uge, %at, %c1 : index
+          scf.if %is {
+            %k = memref.load %x[%at, %c3] : memref<64x4xi64>
+            %m = arith.minsi %k, %c49 : i64
+            %r = arith.index_cast %m : i64 to index
+            %u = memref.load %a[%r] : memref<50xf32>
+            memref.store %u, %p[%at] : memref<64xf32>
+          }
+        }
+      }
+    }
+    tile.parallel (%i) to (2) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          %at = affine.apply #map(%i, %s, %l)
+          %is = arith.cmpi uge, %at, %c1 : index
+          scf.if %is {
+            %k = memref.load %x[%at, %c1] : memref<64x4xi64>
+            %m = arith.minsi %k, %c29 : i64
+            %r = arith.index_cast %m : i64 to index
+            %u = memref.load %b[%r] : memref<50xf32>
+            memref.store %u, %q[%at] : memref<64xf32>
+          }
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Constants that a division has, or a bound of a loop, stay constants: these are other grids.
+
+// CHECK-LABEL: func @sizes(
+// CHECK-COUNT-3: tile.parallel ({{.*}}) to (2) level "grid"
+module attributes {tilewright.target = "nvidia:A100"} {
+  func.func @sizes(%x: memref<64xf32>, %p: memref<64xf32>, %q: memref<64xf32>, %r: memref<64xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
+    tile.parallel (%i) to (2) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          scf.for %k = %c0 to %c2 step %c1 {
+            %at = arith.divui %l, %c2 : index
+            %u = memref.load %x[%at] : memref<64xf32>
+            memref.store %u, %p[%l] : memref<64xf32>
+          }
+        }
+      }
+    }
+    tile.parallel (%i) to (2) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          scf.for %k = %c0 to %c3 step %c1 {
+            %at = arith.divui %l, %c2 : index
+            %u = memref.load %x[%at] : memref<64xf32>
+            memref.store %u, %q[%l] : memref<64xf32>
+          }
+        }
+      }
+    }
+    tile.parallel (%i) to (2) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          scf.for %k = %c0 to %c2 step %c1 {
+            %at = arith.divui %l, %c3 : index
+            %u = memref.load %x[%at] : memref<64xf32>
+            memref.store %u, %r[%l] : memref<64xf32>
+          }
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Parts of one array: columns 8 to 15 and 16 to 23 are others; 20 to 27 are not, and stay where they are.
+
+// CHECK-LABEL: func @parts(
+// CHECK: tile.parallel ({{.*}}) to (2, 1) level "grid"
+// CHECK: arith.select %{{.*}}, %c8{{.*}}, %c16
+// CHECK: tile.parallel ({{.*}}) to (1) level "grid"
+module attributes {tilewright.target = "nvidia:A100"} {
+  func.func @parts(%x: memref<4x8xf32>, %y: memref<4x8xf32>, %z: memref<4x8xf32>, %p: memref<4x40xf32>) {
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c20 = arith.constant 20 : index
+    tile.parallel (%i) to (1) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          %c = arith.remui %l, %c8 : index
+          %r = arith.divui %l, %c8 : index
+          %to = arith.addi %c, %c8 : index
+          %u = memref.load %x[%r, %c] : memref<4x8xf32>
+          memref.store %u, %p[%r, %to] : memref<4x40xf32>
+        }
+      }
+    }
+    tile.parallel (%i) to (1) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          %c = arith.remui %l, %c8 : index
+          %r = arith.divui %l, %c8 : index
+          %to = arith.addi %c, %c16 : index
+          %u = memref.load %y[%r, %c] : memref<4x8xf32>
+          memref.store %u, %p[%r, %to] : memref<4x40xf32>
+        }
+      }
+    }
+    tile.parallel (%i) to (1) level "grid" {
+      tile.parallel (%s) to (1) level "block" {
+        tile.parallel (%l) to (32) level "subgroup" {
+          %c = arith.remui %l, %c8 : index
+          %r = arith.divui %l, %c8 : index
+          %to = arith.addi %c, %c20 : index
+          %u = memref.load %z[%r, %c] : memref<4x8xf32>
+          memref.store %u, %p[%r, %to] : memref<4x40xf32>
+        }
+      }
+    }
+    return
+  }
+}
