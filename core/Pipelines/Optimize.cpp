@@ -37,14 +37,11 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   pm.addNestedPass<func::FuncOp>(createSinkFactors());
   if (!lanes)
     pm.addNestedPass<func::FuncOp>(createReadAtIndices());
-  if (!lanes && !staged) {
+  if (!lanes && !staged)
     pm.addNestedPass<func::FuncOp>(createShareArrays());
+  if (lanes || !staged)
     pm.addNestedPass<func::FuncOp>(createPermuteArrays());
-  }
-  if (lanes) {
-    pm.addNestedPass<func::FuncOp>(createPermuteArrays());
-    pm.addNestedPass<func::FuncOp>(createReadThroughPadding());
-  }
+  pm.addNestedPass<func::FuncOp>(createReadThroughPadding());
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   pm.addNestedPass<func::FuncOp>(createScheduleChains());
   pm.addNestedPass<func::FuncOp>(createTileAndFuse());

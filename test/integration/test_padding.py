@@ -1,4 +1,5 @@
-"""Padding that nests read through on SIMT targets: no padded copy in memory, and no launch that would write one."""
+"""Padding that nests read through on SIMT targets: no padded copy in memory, and no launch that would write one. With caches the padded
+array stays, and nothing is computed beside it."""
 
 import pytest
 
@@ -109,6 +110,19 @@ def test_stem_of_a_network_is_two_launches(chip, tool, tmp_path):
     # The activation is computed with the sums, so that the maximum reads halves.
     written = sum(site["bytes"] for site in first["sites"] if site["memory"] == "global" and site["writes"])
     assert written == 32 * 16 * 16 * 2
+
+
+@pytest.mark.parametrize("chip", ["cpu:zen4", "cpu:sapphire-rapids"])
+def test_with_caches_sums_are_computed_into_the_padded_buffer(chip, tool, tmp_path):
+    """The buffer's border is filled alone, and the sums of the convolution are in no array of their own."""
+    _, image = padded("%x", "%zh", "f16", [1, 3, 32, 32], [0, 0, 3, 3], [0, 0, 3, 3])
+    _, sums = padded("%q", "%mh", "f16", [1, 32, 16, 16], [0, 0, 1, 1], [0, 0, 1, 1])
+    path = tmp_path / "program.mlir"
+    path.write_text(STEM.format(image=image, sums=sums))
+    tool("tw-compile", path, "--target", chip, f"--dump-stages={tmp_path}", "-o", tmp_path / "x.o")
+    text = (tmp_path / "3-optimise.mlir").read_text()
+    assert "memref<1x32x18x18xf16>" in text and "memref<1x32x16x16xf" not in text
+    tool("tw-run", path, "--target", "cpu:host", "--verify", "--verify-stages")
 
 
 def stencil(border):

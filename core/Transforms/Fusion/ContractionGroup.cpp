@@ -57,6 +57,15 @@ AffineForOp tilewright::findZeroInit(const Contraction &c) {
   return isZero ? init->loop : AffineForOp();
 }
 
+/// Whether `a` is where `b` is, but for constants: in a part of a larger array, or inside of a padded one.
+static bool isAtDistance(const Access &a, const Access &b) {
+  return a.map.getNumResults() == b.map.getNumResults() && a.map.getNumSymbols() == b.map.getNumSymbols() &&
+         a.symbols == b.symbols && llvm::all_of(llvm::zip(a.map.getResults(), b.map.getResults()), [&](auto pair) {
+           auto [x, y] = pair;
+           return isa<AffineConstantExpr>(simplifyAffineExpr(x - y, a.map.getNumDims(), a.map.getNumSymbols()));
+         });
+}
+
 /// Whether `nest` runs element-wise over the result of `c` (in memref `source`, indexed like C) so that it can be
 /// executed on its fragments.
 static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contraction &c, ArrayRef<Value> available) {
@@ -118,8 +127,8 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
   for (const Access &store : nest.stores) {
     if (!isPlain(cast<AffineStoreOp>(store.op).getValueToStore().getType()))
       return std::nullopt;
-    // Each iteration writes its own element, at the same place of each result as C.
-    if (store.map != anchor->map)
+    // Each iteration writes its own element, at the same place of each result as C, or at a constant distance from it.
+    if (!isAtDistance(store, *anchor))
       return std::nullopt;
     for (const Access &load : nest.loads)
       if (load.memref == store.memref && load.map != store.map)

@@ -31,6 +31,9 @@ def ReadThroughPadding : Pass<"read-through-padding", "::mlir::func::FuncOp"> {
 
     What is computed into the buffer gets an array of its own first, so that it can be the epilogue of a contraction or be
     fused. Nests that a matrix unit may compute are left to `map-contractions`, whose copies pad.
+
+    Where caches keep what cores work on, nests read without guards and the buffer stays. What fills all of it then fills what
+    is around the array, if sizes are known and that takes less time.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect"];

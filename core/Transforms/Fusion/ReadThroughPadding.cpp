@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Nests that no unit computes read the array that a padded buffer has inside, each element behind a guard. Those that
-/// contractions read are map-contractions' own.
+/// On lanes, nests that no unit computes read the array that a padded buffer has inside, each element behind a guard.
+/// Those that contractions read are map-contractions' own. On chips with caches the buffer stays, and what is around
+/// the array is all that is filled.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,28 @@ static bool isProduct(AffineForOp root) {
   return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
 }
 
+/// What begins to write a sum that a unit may compute, and that `nest`, which is after it in its block, reads; null if
+/// there is none.
+static Operation *productBefore(AffineForOp nest) {
+  Operation *first = nullptr;
+  nest->walk([&](AffineLoadOp load) {
+    SmallVector<Operation *> writers;
+    for (Operation *user : load.getMemRef().getUsers())
+      if (isa<AffineStoreOp>(user))
+        writers.push_back(nest->getBlock()->findAncestorOpInBlock(*user));
+    auto computes = [](Operation *writer) {
+      auto root = dyn_cast_or_null<AffineForOp>(writer);
+      return root && isProduct(root);
+    };
+    if (!llvm::any_of(writers, computes) || llvm::is_contained(writers, nullptr))
+      return;
+    for (Operation *writer : writers)
+      if (writer->isBeforeInBlock(first ? first : nest.getOperation()))
+        first = writer;
+  });
+  return first;
+}
+
 /// The buffer's reads below `root`.
 static SmallVector<AffineLoadOp> readsBelow(AffineForOp root, Value buffer) {
   SmallVector<AffineLoadOp> reads;
@@ -56,6 +79,47 @@ static double iterationsOf(Operation *op, AffineForOp root) {
     if (loop.hasConstantBounds())
       iterations *= double(loop.getConstantUpperBound() - loop.getConstantLowerBound());
   return iterations;
+}
+
+/// Writes nests before `array.fill` that fill what is around the inside alone, each element once: of each dimension the
+/// slabs before and behind it, which other dimensions before it cross inside.
+static SmallVector<AffineForOp> writeBorder(const PaddedArray &array) {
+  OpBuilder builder(array.fill);
+  Location loc = AffineForOp(array.fill).getLoc();
+  ArrayRef<int64_t> sizes = cast<MemRefType>(array.buffer.getType()).getShape();
+  SmallVector<AffineForOp> nests;
+  auto fill = [&](unsigned d, int64_t count, ArrayRef<int64_t> begins) {
+    if (count == 0)
+      return;
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Value> ivs;
+    SmallVector<AffineExpr> places;
+    for (unsigned e = 0; e < sizes.size(); ++e) {
+      auto loop = AffineForOp::create(builder, loc, 0, e < d ? array.sizes[e] : e == d ? count : sizes[e]);
+      if (e == 0)
+        nests.push_back(loop);
+      ivs.push_back(loop.getInductionVar());
+      places.push_back(builder.getAffineDimExpr(e) + (e < d ? array.low[e] : 0));
+      builder.setInsertionPointToStart(loop.getBody());
+    }
+    Value around = arith::ConstantOp::create(builder, loc, array.around);
+    for (int64_t begin : begins) {
+      SmallVector<AffineExpr> own(places);
+      own[d] = own[d] + begin;
+      AffineStoreOp::create(builder, loc, around, array.buffer,
+                            AffineMap::get(sizes.size(), 0, own, builder.getContext()), ivs);
+    }
+  };
+  for (unsigned d : array.dimensions) {
+    const int64_t low = array.low[d], end = low + array.sizes[d], high = sizes[d] - end;
+    if (low == high) {
+      fill(d, low, {0, end});
+    } else {
+      fill(d, low, {0});
+      fill(d, high, {end});
+    }
+  }
+  return nests;
 }
 
 namespace {
@@ -122,6 +186,41 @@ struct ReadThroughPadding : tilewright::impl::ReadThroughPaddingBase<ReadThrough
     passed.eraseBuffers();
   }
 
+  /// Fills what is around the array in `buffer`, if that is faster than all of it; before a product whose sums are what
+  /// is inside, so that these are computed into the buffer while they are in registers.
+  void fillBorder(memref::AllocOp buffer, const PassModel &model) const {
+    Operation *first = nullptr;
+    for (Operation *reader : readersOf(buffer)) {
+      bool writes = reader && llvm::any_of(buffer->getUsers(), [&](Operation *user) {
+                      return isa<AffineStoreOp>(user) && reader->isAncestor(user);
+                    });
+      if (!reader)
+        return;
+      if (!writes && (!first || reader->isBeforeInBlock(first)))
+        first = reader;
+    }
+    std::optional<PaddedArray> array =
+        first ? findPadding(buffer, first, nullptr, /*mayCompute=*/true, Around::Constant) : std::nullopt;
+    if (!array || array->dimensions.empty() || !buffer.getType().hasStaticShape() ||
+        llvm::is_contained(array->sizes, ShapedType::kDynamic))
+      return;
+    SmallVector<AffineForOp> kept{array->fill};
+    if (model.onCaches()) { // elsewhere each nest is a launch
+      SmallVector<AffineForOp> nests = writeBorder(*array);
+      double whole = model.seconds(passWork(array->fill, model)), border = 0;
+      for (AffineForOp nest : nests)
+        border += model.seconds(passWork(nest, model));
+      if (border < whole)
+        std::swap(kept, nests);
+      for (AffineForOp nest : nests)
+        nest.erase();
+    }
+    if (Operation *product = productBefore(array->copy); product && buffer->isBeforeInBlock(product))
+      for (AffineForOp nest : kept)
+        if (product->isBeforeInBlock(nest))
+          nest->moveBefore(product);
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (!function.isExternal() && isScheduled(function))
@@ -130,7 +229,7 @@ struct ReadThroughPadding : tilewright::impl::ReadThroughPaddingBase<ReadThrough
       PassModel model(context.chip);
       for (Block &block : function.getBody())
         for (auto buffer : llvm::to_vector(block.getOps<memref::AllocOp>()))
-          visit(buffer, model);
+          model.onLanes() ? visit(buffer, model) : fillBorder(buffer, model);
     });
     if (failed(done))
       signalPassFailure();

@@ -353,3 +353,83 @@ func.func private @lanesWritesInPlace(%A: memref<192x192xf32>, %B: memref<192x19
   return
 }
 }
+
+// -----
+
+// A part of a larger array, as of a concatenation or of one with a border.
+// CHECK-LABEL: func.func private @coresWritesPart
+// CHECK-NOT:     affine.store
+// CHECK:         arith.maximumf
+// CHECK:         tile.store %{{.*}}, %arg2[%{{.*}} + 1, %{{.*}} + 100]
+// CHECK-NOT:     affine.store
+module attributes {tilewright.target = "cpu:sapphire-rapids-noamx"} {
+func.func private @coresWritesPart(%A: memref<192x192xf32>, %B: memref<192x192xf32>, %Y: memref<194x512xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %C = memref.alloc() : memref<192x192xf32>
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      affine.store %zero, %C[%i, %j] : memref<192x192xf32>
+    }
+  }
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      affine.for %k = 0 to 192 {
+        %a = affine.load %A[%i, %k] : memref<192x192xf32>
+        %b = affine.load %B[%k, %j] : memref<192x192xf32>
+        %c = affine.load %C[%i, %j] : memref<192x192xf32>
+        %p = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<192x192xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      %c = affine.load %C[%i, %j] : memref<192x192xf32>
+      %r = arith.maximumf %c, %zero : f32
+      affine.store %r, %Y[%i + 1, %j + 100] : memref<194x512xf32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+// Not where other elements of it are read, which other fragments write.
+// CHECK-LABEL: func.func private @coresReadsOtherPart
+// CHECK-NOT:     tile.store {{.*}}, %arg2[
+// CHECK:         affine.load %arg2
+// CHECK:         affine.store {{.*}}, %arg2[%{{.*}} + 1, %{{.*}} + 100]
+module attributes {tilewright.target = "cpu:sapphire-rapids-noamx"} {
+func.func private @coresReadsOtherPart(%A: memref<192x192xf32>, %B: memref<192x192xf32>, %Y: memref<194x512xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %C = memref.alloc() : memref<192x192xf32>
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      affine.store %zero, %C[%i, %j] : memref<192x192xf32>
+    }
+  }
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      affine.for %k = 0 to 192 {
+        %a = affine.load %A[%i, %k] : memref<192x192xf32>
+        %b = affine.load %B[%k, %j] : memref<192x192xf32>
+        %c = affine.load %C[%i, %j] : memref<192x192xf32>
+        %p = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<192x192xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 192 {
+    affine.for %j = 0 to 192 {
+      %c = affine.load %C[%i, %j] : memref<192x192xf32>
+      %y = affine.load %Y[%i, %j] : memref<194x512xf32>
+      %r = arith.addf %c, %y : f32
+      affine.store %r, %Y[%i + 1, %j + 100] : memref<194x512xf32>
+    }
+  }
+  return
+}
+}

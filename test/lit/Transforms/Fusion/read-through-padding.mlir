@@ -210,3 +210,139 @@ func.func @product(%x: memref<62x64xf16>, %w: memref<64x64xf16>, %y: memref<64x6
   return
 }
 }
+
+// -----
+
+// With caches the buffer stays, and what is around the array is all that is filled: rows above and below, and of the
+// other rows what is before and behind them, of different widths here.
+module attributes {tilewright.target = "cpu:zen4"} {
+// CHECK-LABEL: func.func @border
+// CHECK: %[[P:.*]] = memref.alloc() : memref<66x131xf32>
+// CHECK-NEXT: affine.for %[[Y:.*]] = 0 to 1
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 131
+// CHECK: affine.store %{{.*}}, %[[P]][%[[Y]], %[[X]]]
+// CHECK-NEXT: affine.store %{{.*}}, %[[P]][%[[Y]] + 65, %[[X]]]
+// CHECK: affine.for %[[Y:.*]] = 0 to 64
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 1
+// CHECK: affine.store %{{.*}}, %[[P]][%[[Y]] + 1, %[[X]]]
+// CHECK: affine.for %[[Y:.*]] = 0 to 64
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 2
+// CHECK: affine.store %{{.*}}, %[[P]][%[[Y]] + 1, %[[X]] + 129]
+// CHECK: affine.for %{{.*}} = 0 to 64
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 128
+// CHECK-NEXT: affine.load %arg0
+func.func @border(%x: memref<64x128xf32>, %y: memref<64x128xf32>) {
+  %none = arith.constant 0xFF800000 : f32
+  %p = memref.alloc() : memref<66x131xf32>
+  affine.for %i = 0 to 66 {
+    affine.for %j = 0 to 131 {
+      affine.store %none, %p[%i, %j] : memref<66x131xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %x[%i, %j] : memref<64x128xf32>
+      %r = math.absf %e : f32
+      affine.store %r, %p[%i + 1, %j + 1] : memref<66x131xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %p[%i + 2, %j + 3] : memref<66x131xf32>
+      affine.store %e, %y[%i, %j] : memref<64x128xf32>
+    }
+  }
+  return
+}
+
+// What is read before the inside is written is all filled, and so is a small buffer where that is as fast.
+// CHECK-LABEL: func.func @read_before
+// CHECK: memref.alloc
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 66
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 131
+func.func @read_before(%x: memref<64x128xf32>, %y: memref<64x128xf32>, %z: memref<64x128xf32>) {
+  %none = arith.constant 0xFF800000 : f32
+  %p = memref.alloc() : memref<66x131xf32>
+  affine.for %i = 0 to 66 {
+    affine.for %j = 0 to 131 {
+      affine.store %none, %p[%i, %j] : memref<66x131xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %p[%i + 1, %j + 1] : memref<66x131xf32>
+      affine.store %e, %z[%i, %j] : memref<64x128xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %x[%i, %j] : memref<64x128xf32>
+      affine.store %e, %p[%i + 1, %j + 1] : memref<66x131xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %p[%i + 2, %j + 3] : memref<66x131xf32>
+      affine.store %e, %y[%i, %j] : memref<64x128xf32>
+    }
+  }
+  return
+}
+
+// Where sums of a product are what is inside, its border is filled before the product, which can then write its result
+// into the buffer.
+// CHECK-LABEL: func.func @product_inside
+// CHECK-SAME: %{{.*}}: memref<64x32xf32>, %{{.*}}: memref<32x128xf32>
+// CHECK: %[[SUM:.*]] = memref.alloc() : memref<64x128xf32>
+// CHECK-NEXT: %[[P:.*]] = memref.alloc() : memref<66x128xf32>
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 1
+// CHECK: affine.store %{{.*}}, %[[P]][%{{.*}} + 65, %{{.*}}]
+// CHECK: affine.for
+// CHECK: affine.store %{{.*}}, %[[SUM]]
+// CHECK: affine.for
+// CHECK: affine.store %{{.*}}, %[[SUM]]
+// CHECK: affine.for
+// CHECK-NEXT: affine.for
+// CHECK-NEXT: affine.load %[[SUM]]
+func.func @product_inside(%a: memref<64x32xf32>, %b: memref<32x128xf32>, %y: memref<64x128xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<64x128xf32>
+  %p = memref.alloc() : memref<66x128xf32>
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      affine.store %zero, %s[%i, %j] : memref<64x128xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      affine.for %k = 0 to 32 {
+        %u = affine.load %a[%i, %k] : memref<64x32xf32>
+        %v = affine.load %b[%k, %j] : memref<32x128xf32>
+        %c = affine.load %s[%i, %j] : memref<64x128xf32>
+        %m = arith.mulf %u, %v : f32
+        %n = arith.addf %c, %m : f32
+        affine.store %n, %s[%i, %j] : memref<64x128xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 66 {
+    affine.for %j = 0 to 128 {
+      affine.store %zero, %p[%i, %j] : memref<66x128xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %s[%i, %j] : memref<64x128xf32>
+      %r = arith.maximumf %e, %zero : f32
+      affine.store %r, %p[%i + 1, %j] : memref<66x128xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 128 {
+      %e = affine.load %p[%i + 2, %j] : memref<66x128xf32>
+      affine.store %e, %y[%i, %j] : memref<64x128xf32>
+    }
+  }
+  return
+}
+}
