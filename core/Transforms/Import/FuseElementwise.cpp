@@ -371,7 +371,8 @@ bool shouldFuse(OpOperand *operand, bool lanes) {
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || producer->getBlock() != consumer->getBlock())
     return false;
-  if (!producer->hasOneUse() || readsTensors(producer) || readsTensors(consumer))
+  // Where indices follow from the places of what they read, no array of them is written.
+  if (!producer->hasOneUse() || readsTensors(producer) || (readsTensors(consumer) && !isOfIndices(producer)))
     return false;
   if (producer.getBody()->getOperations().size() + consumer.getBody()->getOperations().size() > kMaxBodyOps)
     return false;

@@ -60,6 +60,7 @@ class Function:
         self.copies = [{}]             # (array, order) -> its transposed copy; one table a scope
         self.sizes = SizeWriter(self)
         self.seed_argument, self.streams = None, 0
+        self.bounds = {}               # name of a tensor -> the least and the largest of its elements, where they are known
         self.reads_at_indices = False  # indices are compared with sizes, and the call is refused where one is out of range
 
     # Lines, names, constants

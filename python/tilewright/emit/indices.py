@@ -10,9 +10,11 @@ from .value import Value
 
 
 def check_range(c, index, size, what="an index"):
-    """Refuses, in the call, an index that is not in -size .. size - 1. `what` the index is, for the message."""
+    """Refuses, in the call, an index that is not in -size .. size - 1. `what` the index is, for the message. Indices that are known to be
+    right, as positions are, are not looked at."""
     f = c.f
-    if 0 in index.shape:
+    least, most = f.bounds.get(index.array.name, (None, None))
+    if 0 in index.shape or (isinstance(size, int) and least is not None and -size <= least and most < size):
         return
 
     def outside(s, a, bad):

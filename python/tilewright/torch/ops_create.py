@@ -50,7 +50,11 @@ def _affine_range(c, start, step, compute):
     def body(s):
         position = s.cast(s.index(0), compute)
         return s.cast(s.add(scalar(s, start), s.mul(position, scalar(s, step))), c.type)
-    return c.f.map([], c.shape, c.type, body)
+    result = c.f.map([], c.shape, c.type, body)
+    if c.type == "i64" and all(isinstance(v, int) for v in (start, step, *c.shape)) and 0 not in c.shape:
+        ends = start, start + step * (c.shape[0] - 1)
+        c.f.bounds[result.name] = min(ends), max(ends)
+    return result
 
 
 @op("linspace")

@@ -231,6 +231,25 @@ def test_an_index_out_of_range_is_an_error():
         torch._dynamo.reset()
 
 
+@pytest.mark.parametrize("first, last, step, checks", [(0, 4, 1, 0), (3, -5, -1, 0), (0, 5, 1, 1), (-5, 3, 1, 1), (2, 9, 3, 1)])
+def test_positions_are_compared_where_they_may_be_out_of_range(first, last, step, checks):
+    weight, texts = torch.randn(4, 3), []
+    write = backend.stage_text
+
+    def noted(*args, **kwargs):
+        texts.append(write(*args, **kwargs)[0])
+        return write(*args, **kwargs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backend, "stage_text", noted)
+        f = compiled(lambda w: nn.functional.embedding(torch.arange(first, last, step), w))
+        if checks:
+            with pytest.raises(IndexError, match="out of range"):
+                f(weight)
+        else:
+            torch.testing.assert_close(f(weight), weight[torch.arange(first, last, step)])
+    assert texts[0].count("cf.assert") == checks
+
+
 @pytest.mark.parametrize("target", ["nvidia:H200", "amd:MI300X"])
 def test_emulated_devices(target):
     """Kernels of a GPU, lane by lane, from a model of the host."""

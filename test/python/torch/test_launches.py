@@ -12,8 +12,9 @@ import networks
 import pytest
 import torch
 import tilewright.torch  # noqa: F401: the back end
+from launch_table import LAYERS, Layer, launches as launches_of_call
 from torch import nn
-from torch.nn.functional import gelu, scaled_dot_product_attention as attention
+from torch.nn.functional import scaled_dot_product_attention as attention
 
 BUILD = pathlib.Path(os.environ["TILEWRIGHT_SDK"])
 HALF = torch.float16
@@ -74,23 +75,6 @@ CASES = {
     "layer norm": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 64, 128)]),
     "layer norm of one row": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 128)]),
 }
-
-
-class Layer(nn.Module):
-    """A layer of BERT's kind."""
-
-    def __init__(self, features=128, heads=2):
-        super().__init__()
-        self.heads = heads
-        self.q, self.k, self.v, self.o = (nn.Linear(features, features) for _ in range(4))
-        self.up, self.down = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
-        self.first, self.second = nn.LayerNorm(features), nn.LayerNorm(features)
-
-    def forward(self, x):
-        split = lambda y: y.view(*y.shape[:2], self.heads, -1).transpose(1, 2)  # noqa: E731
-        y = attention(split(self.q(x)), split(self.k(x)), split(self.v(x))).transpose(1, 2).reshape(x.shape)
-        x = self.first(x + self.o(y))
-        return self.second(x + self.down(gelu(self.up(x))))
 
 
 def compiled_text(function, inputs, dynamic=False, training=False, backward=False):
@@ -280,34 +264,9 @@ def test_launches_of_a_layer(tmp_path, products):
     assert launches(tmp_path, text, "nvidia:H200") <= most
 
 
-class Rotary(nn.Module):
-    """A layer of LLaMA's kind: RMS norm, rotary embedding of any length, grouped queries, SwiGLU."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = networks.Llama.Layer(128, 2, 1)
-
-    def forward(self, x):
-        angles = torch.arange(x.shape[1])[:, None] / 10000 ** (torch.arange(0, 64, 2) / 64)
-        angles = torch.cat([angles, angles], -1)
-        return self.layer(x, angles.cos().to(x.dtype), angles.sin().to(x.dtype))
-
-
-LAYERS = {"BERT": Layer, "GPT-2": lambda: networks.Block(128, 2, causal=True, activation=nn.GELU(approximate="tanh")), "LLaMA": Rotary}
-
-
-def steps(folder, text, chip):
-    """Launches of a call, by the manifest: a kernel that is launched twice counts twice."""
-    (folder / "p.mlir").write_text(text)
-    subprocess.run([BUILD / "bin/tw-compile", folder / "p.mlir", "--target", chip, f"--dump-stages={folder}", "-o", folder / "p.tw"],
-                   check=True, capture_output=True, timeout=120)
-    manifest, = re.findall(r"func\.func @graph\(.*", (folder / "4-map.mlir").read_text())
-    return manifest.count("graph_launch_")
-
-
 FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
 #: On MI300X the map after attention of dynamic sizes is a launch of its own.
-MORE = {("LLaMA", "amd:MI300X"): 1}
+MORE = {(next(name for name in LAYERS if "LLaMA" in name), "amd:MI300X"): 1}
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -328,7 +287,7 @@ def test_layers_of_any_batch_and_length_are_no_more_launches(tmp_path, name):
             assert (got.double() - wanted).abs().max() < bound
         texts.append(text)
     for chip in ("nvidia:H200", "amd:MI300X") if FULL else ("nvidia:H200",):
-        known, *others = (steps(tmp_path, text, chip) for text in texts)
+        known, *others = (launches_of_call(tmp_path, text, chip) for text in texts)
         assert max(others) <= known + MORE.get((name, chip), 0), (chip, known, others)
 
 

@@ -403,3 +403,33 @@ func.func @chosen(%x: tensor<8x512xf32>, %m: tensor<8xf32>, %t: tensor<8xi64>) -
   } -> tensor<8xf32>
   return %s, %y : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Indices that follow from places are computed where they are used: no array of positions is written.
+// CHECK-LABEL: func.func @positions
+// CHECK-COUNT-1: linalg.generic
+// CHECK:         linalg.index
+// CHECK:         tensor.extract %arg0
+// CHECK-NOT:     linalg.generic
+func.func @positions(%table: tensor<64x8xf32>) -> tensor<32x8xf32> {
+  %c63 = arith.constant 63 : i64
+  %e = tensor.empty() : tensor<32xi64>
+  %at = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<32xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i64
+    %r = arith.subi %c63, %n : i64
+    linalg.yield %r : i64
+  } -> tensor<32xi64>
+  %f = tensor.empty() : tensor<32x8xf32>
+  %rows = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<32xi64>) outs(%f : tensor<32x8xf32>) {
+  ^bb0(%k: i64, %o: f32):
+    %row = arith.index_cast %k : i64 to index
+    %column = linalg.index 1 : index
+    %x = tensor.extract %table[%row, %column] : tensor<64x8xf32>
+    linalg.yield %x : f32
+  } -> tensor<32x8xf32>
+  return %rows : tensor<32x8xf32>
+}
