@@ -24,20 +24,28 @@
 
 namespace tilewright {
 
+/// Factors of a multiplicand that a unit applies.
+struct OperandScale {
+  Access access; // over the loops of the nest, of which that of the sum counts blocks
+  mlir::Type element;
+  int64_t block = 0; // iterations of that loop for which a factor serves; 0: all
+};
+
 /// A multiplicand: where it is read and what its element is before the widening cast.
 struct ContractionOperand {
   Access access;
-  mlir::Type element;     // in memory
+  mlir::Type element;      // in memory
   bool isUnsigned = false; // integers: widened by zero extension
   /// Dimensions of the array outside of which zeros are read (Padding.h).
   llvm::SmallVector<unsigned, 4> bounded = {};
+  std::optional<OperandScale> scale = {}; // ScaledOperands.h
 };
 
 struct Contraction {
   Nest nest;
   ContractionOperand a, b;
-  Access c;               // the store; the load has the same memref and map
-  mlir::Type accumulator; // type of the sum
+  Access c;                                   // the store; the load has the same memref and map
+  mlir::Type accumulator;                     // type of the sum
   llvm::SmallVector<unsigned> batch, m, n, k; // loop dimensions, outermost first
 };
 

@@ -34,6 +34,8 @@ Type elementType(ElementKind kind, MLIRContext *context) {
     return Float8E4M3FNUZType::get(context);
   case ElementKind::F8E5M2FNUZ:
     return Float8E5M2FNUZType::get(context);
+  case ElementKind::F8E8M0:
+    return Float8E8M0FNUType::get(context);
   default:
     return IntegerType::get(context, bitWidth(kind));
   }

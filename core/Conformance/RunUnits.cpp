@@ -42,7 +42,8 @@ Outcome Runner::runUnit(const CaseUnit &one) {
   for (bool extreme : {false, true}) {
     UnitProblem problem = unitProblem(unit, extreme, options.seed);
     std::vector<char> c = problem.c;
-    tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data());
+    tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data(), problem.scaleA.data(),
+                        problem.scaleB.data());
     std::string difference = judgeUnit(unit, problem, c);
     if (!difference.empty())
       return wrong(std::string(extreme ? "extreme" : "random") + " values: " + difference);
@@ -107,6 +108,15 @@ static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
   return llvm::Error::success();
 }
 
+/// What `tw_unit` reads, and `c`, in the order of its parameters.
+static std::vector<std::vector<char> *> fragmentsOf(const MatrixUnit &unit, UnitProblem &problem,
+                                                    std::vector<char> &c) {
+  std::vector<std::vector<char> *> fragments{&problem.a, &problem.b, &c};
+  if (unit.scales)
+    fragments.insert(fragments.end(), {&problem.scaleA, &problem.scaleB});
+  return fragments;
+}
+
 /// Launches `tw_unit` on a device: copies in, launches, copies out.
 static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUnit &unit, UnitProblem &problem,
                                 std::vector<char> &c) {
@@ -118,14 +128,13 @@ static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUni
       return ops.takeError();
     launch.dynamicScratchpadBytes = (*ops)->dynamicScratchpad() ? bytes : 0;
   }
-  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
-  void *memory[3] = {};
-  for (int i = 0; i < 3; ++i) {
-    auto bytes = static_cast<int64_t>(fragments[i]->size());
-    memory[i] = device.allocate(bytes, error);
-    if (!memory[i] || !device.copyIn(memory[i], fragments[i]->data(), bytes, error))
+  std::vector<void *> memory;
+  for (std::vector<char> *fragment : fragmentsOf(unit, problem, c)) {
+    auto bytes = static_cast<int64_t>(fragment->size());
+    memory.push_back(device.allocate(bytes, error));
+    if (!memory.back() || !device.copyIn(memory.back(), fragment->data(), bytes, error))
       return llvm::createStringError(error);
-    launch.pointer(memory[i]);
+    launch.pointer(memory.back());
   }
   bool done = device.launch(launch, error) && device.wait(error) &&
               device.copyOut(c.data(), memory[2], static_cast<int64_t>(c.size()), error);
@@ -138,7 +147,7 @@ static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUni
 static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, ModuleOp module, const MatrixUnit &unit,
                                 UnitProblem &problem, std::vector<char> &c) {
   llvm::json::Array arguments, operands;
-  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
+  const std::vector<std::vector<char> *> fragments = fragmentsOf(unit, problem, c);
   for (auto [index, fragment] : llvm::enumerate(fragments)) {
     arguments.push_back(llvm::json::Object{{"type", "i8"},
                                            {"bytes", 1},
@@ -160,7 +169,7 @@ static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, Mod
                               {"target", target},
                               {"sizes", 0},
                               {"variables", 0},
-                              {"buffers", 3},
+                              {"buffers", static_cast<int64_t>(fragments.size())},
                               {"arguments", std::move(arguments)},
                               {"constants", llvm::json::Array()},
                               {"temporaries", llvm::json::Array()},
@@ -172,7 +181,10 @@ static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, Mod
   auto program = DriverProgram::compile(module, opener);
   if (!program)
     return program.takeError();
-  return (*program)->call({}, {problem.a.data(), problem.b.data(), c.data()});
+  std::vector<void *> buffers;
+  for (std::vector<char> *fragment : fragments)
+    buffers.push_back(fragment->data());
+  return (*program)->call({}, buffers);
 }
 
 Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {

@@ -34,6 +34,8 @@ using namespace tilewright::conformance;
 
 /// Whole numbers: any that the type holds for small integers, else small ones, so that most sums are exact.
 static double drawElement(ElementKind kind, bool extreme, std::mt19937 &random) {
+  if (kind == ElementKind::F8E8M0) // a scale: powers of two that stay exact in the sums, or far from one
+    return std::ldexp(1.0, int(random() % (extreme ? 40 : 5)) - (extreme ? 20 : 2));
   auto between = [&](int64_t low, int64_t high) {
     return static_cast<double>(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)));
   };
@@ -87,6 +89,15 @@ UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint6
   std::vector<double> a = drawFragment(unit.a, extreme, random, problem.a);
   std::vector<double> b = drawFragment(unit.b, extreme, random, problem.b);
   std::vector<double> c = drawFragment(unit.c, extreme, random, problem.c);
+  if (unit.scales) {
+    const int64_t block = unit.scales->block, blocks = unit.k / block;
+    std::vector<double> ofA = drawFragment(unit.scales->a, extreme, random, problem.scaleA);
+    std::vector<double> ofB = drawFragment(unit.scales->b, extreme, random, problem.scaleB);
+    for (int64_t i = 0; i < unit.m * unit.k; ++i)
+      a[i] *= ofA[i / unit.k * blocks + i % unit.k / block];
+    for (int64_t i = 0; i < unit.k * unit.n; ++i)
+      b[i] *= ofB[i / unit.n / block * unit.n + i % unit.n];
+  }
   problem.expected = Expected(unit.m * unit.n);
   double range = std::ldexp(1.0, static_cast<int>(bitWidth(unit.c.element)));
   for (int64_t i = 0; i < unit.m; ++i)
@@ -202,6 +213,12 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   };
   std::string a = typeOf(unit.a, countA), b = typeOf(unit.b, unit.b.layout.numElements()),
               c = typeOf(unit.c, unit.c.layout.numElements()), types = llvm::formatv("({0}, {1}, {2}) -> {2}", a, b, c);
+  std::string scaleA, scaleB;
+  if (unit.scales) {
+    scaleA = vectorOf(unit.scales->a.element, unit.scales->a.layout.numElements());
+    scaleB = vectorOf(unit.scales->b.element, unit.scales->b.layout.numElements());
+    types = llvm::formatv("({0}, {1}, {2}, {3}, {4}) -> {2}", a, b, c, scaleA, scaleB);
+  }
   std::string space = lanes ? "<1>" : "", text;
   llvm::raw_string_ostream os(text);
   os << "module attributes {tilewright.target = \"" << target << "\"} {\n";
@@ -213,7 +230,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
       os << "  llvm.func @" << moveOf(*operand, "store") << "(" << *type << ", !llvm.ptr, i64)\n";
   }
   os << "  llvm.func @tilewright.unit." << unit.name << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr"
-     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space << (lanes ? ")" : ") -> i32")
+     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space
+     << (unit.scales ? ", %sa: !llvm.ptr" + space + ", %sb: !llvm.ptr" + space : "") << (lanes ? ")" : ") -> i32")
      << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
   auto pointer = [&](const char *name, const UnitOperand &operand) {
     // Fragments lie lane after lane; an operand on fewer lanes repeats.
@@ -255,7 +273,14 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   }
   load("b", b, unit.b);
   load("c", c, unit.c);
-  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types << "\n";
+  if (unit.scales) {
+    pointer("sa", unit.scales->a);
+    pointer("sb", unit.scales->b);
+    load("sa", scaleA, unit.scales->a);
+    load("sb", scaleB, unit.scales->b);
+  }
+  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv" << (unit.scales ? ", %sav, %sbv" : "")
+     << ") : " << types << "\n";
   if (unit.c.opaque)
     os << llvm::formatv("    llvm.call @{0}(%d, %cp, %cr) : ({1}, !llvm.ptr, i64) -> ()\n", moveOf(unit.c, "store"), c);
   else

@@ -24,10 +24,10 @@
 
 namespace tilewright::conformance {
 
-/// The three fragments of one instruction as bytes, and what C must hold.
+/// The fragments of one instruction as bytes, and what C must hold.
 struct UnitProblem {
-  std::vector<char> a, b, c;
-  Expected expected; // m x n, row by row
+  std::vector<char> a, b, c, scaleA, scaleB; // the last two: of units that take scales
+  Expected expected;                         // m x n, row by row
 };
 
 /// `extreme`: the ends of the ranges, also for C.

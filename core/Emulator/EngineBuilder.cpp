@@ -226,8 +226,9 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
     return Value();
   };
   ArrayRef<Value> rest = parts;
-  for (int i = 0; i < 3; ++i) {
-    char name = 'A' + i;
+  static constexpr const char *names[] = {"A", "B", "C", "the scales of A", "the scales of B"};
+  for (int i = 0; i < runner.operands(); ++i) {
+    const char *name = names[i];
     if (i == 2 && accumulatesInBlock(runner.unit)) {
       if (rest.empty() || !rest[0].getType().isInteger(32))
         return wrong("operand C is in a memory of the block; expected its address (i32), and whether it is added to");

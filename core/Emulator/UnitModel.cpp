@@ -15,6 +15,7 @@
 #include "llvm/ADT/APInt.h"
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace tilewright;
 
@@ -34,6 +35,8 @@ static const llvm::fltSemantics &semantics(ElementKind kind) {
     return llvm::APFloat::Float8E4M3FNUZ();
   case ElementKind::F8E5M2FNUZ:
     return llvm::APFloat::Float8E5M2FNUZ();
+  case ElementKind::F8E8M0:
+    return llvm::APFloat::Float8E8M0FNU();
   default:
     return llvm::APFloat::IEEEsingle();
   }
@@ -73,6 +76,8 @@ double tilewright::readElement(ElementKind kind, const void *data, int64_t index
   if (!isFloat(kind))
     return isSigned(kind) ? double(llvm::SignExtend64(bits, width)) : double(bits);
   llvm::APFloat value(semantics(kind), llvm::APInt(width, bits));
+  if (value.isNaN()) // the one of f8e8m0 has no significand that a conversion could keep
+    return std::numeric_limits<double>::quiet_NaN();
   bool inexact;
   value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
   double result = value.convertToDouble();
@@ -118,8 +123,17 @@ static double clamp(ElementKind kind, double value) {
   return std::min(std::max(value, isSigned(kind) ? -range : 0.0), range - 1);
 }
 
-void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c) {
+void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c, const void *scaleA,
+                         const void *scaleB) {
   std::vector<double> matrixA = unpack(unit.a, a), matrixB = unpack(unit.b, b);
+  if (unit.scales) { // exact in f64, and so are their products
+    const int64_t block = unit.scales->block, blocks = unit.k / block;
+    std::vector<double> factorsA = unpack(unit.scales->a, scaleA), factorsB = unpack(unit.scales->b, scaleB);
+    for (int64_t i = 0; i < unit.m * unit.k; ++i)
+      matrixA[i] *= factorsA[i / unit.k * blocks + i % unit.k / block];
+    for (int64_t i = 0; i < unit.k * unit.n; ++i)
+      matrixB[i] *= factorsB[i / unit.n / block * unit.n + i % unit.n];
+  }
   std::vector<double> result(unit.m * unit.n, 0.0);
   if (unit.init != UnitInit::NoAccumulate)
     result = unpack(unit.c, c);

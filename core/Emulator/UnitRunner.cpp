@@ -97,7 +97,7 @@ template <typename Body> static void withEncoder(ElementKind kind, Body body) {
 
 UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
   int64_t offset = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < operands(); ++i) {
     const UnitOperand &o = operand(i);
     offsets[i] = offset;
     memories[i] = o.residence == Residence::Scratchpad || o.residence == Residence::Accumulator;
@@ -124,7 +124,7 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
     std::reverse(positions[i].begin(), positions[i].end());
   }
   memory = offset;
-  if (!memories[0] && !memories[1] && !memories[2])
+  if (!memories[0] && !memories[1] && !memories[2] && !unit.scales)
     findLocal();
 }
 
@@ -215,6 +215,20 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
   });
 }
 
+/// Multiplies blocks of the rows of A and of the columns of B by their scales, exactly.
+void UnitRunner::scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, double *a, double *b) const {
+  const int64_t block = unit.scales->block, blocks = unit.k / block;
+  llvm::SmallVector<double, 64> ofA(unit.m * blocks), ofB(blocks * unit.n);
+  read(3, frames, addressOf, ofA.data());
+  read(4, frames, addressOf, ofB.data());
+  for (int64_t i = 0; i < unit.m; ++i)
+    for (int64_t k = 0; k < unit.k; ++k)
+      a[i * unit.k + k] *= ofA[i * blocks + k / block];
+  for (int64_t k = 0; k < unit.k; ++k)
+    for (int64_t j = 0; j < unit.n; ++j)
+      b[k * unit.n + j] *= ofB[k / block * unit.n + j];
+}
+
 /// c[m x n] += a[m x k] * b[k x n], rounded alike on all hosts; N > 0: n is known, else it is 512 at most.
 template <int N> static void addProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
 #pragma clang fp contract(off)
@@ -249,6 +263,8 @@ void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool us
   double *a = storage.data(), *b = a + m * k, *c = b + k * n;
   read(0, frames, addressOf, a);
   read(1, frames, addressOf, b);
+  if (unit.scales)
+    scale(frames, addressOf, a, b);
   if (useC && unit.init != UnitInit::NoAccumulate)
     read(2, frames, addressOf, c);
   else

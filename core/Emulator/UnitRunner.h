@@ -12,7 +12,7 @@
 ///
 /// One lane gives its operands in a frame:
 ///
-///   registers of A | of B | of C (in and out) | MemoryOperand of A, B, C | int32 useC
+///   registers of A | of B | of C (in and out) | scales of A | of B | MemoryOperand of A, B, C | int32 useC
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,13 +38,14 @@ public:
 
   const MatrixUnit &unit;
   int64_t lanes = 1; // that take part
+  /// Operands 0 A, 1 B, 2 C; of a unit that takes scales also 3 and 4, those of A and B.
+  int operands() const { return unit.scales ? 5 : 3; }
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
   bool inMemory(int operand) const { return memories[operand]; }
   /// Lane and element that hold a position, of an operand in registers and of accumulators that lanes read.
   Slot slotOf(int operand, int64_t row, int64_t col) const {
-    const UnitOperand &o = operand == 0 ? unit.a : operand == 1 ? unit.b : unit.c;
-    const Place &place = slots[operand][row * o.cols + col];
+    const Place &place = slots[operand][row * this->operand(operand).cols + col];
     return {place.lane, place.element};
   }
   /// Whether each lane's results come from its own registers alone: such lanes need no synchronisation.
@@ -62,17 +63,23 @@ public:
   void run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const;
 
 private:
-  const UnitOperand &operand(int index) const { return index == 0 ? unit.a : index == 1 ? unit.b : unit.c; }
+  const UnitOperand &operand(int index) const {
+    const UnitOperand *all[] = {&unit.a, &unit.b, &unit.c, unit.scales ? &unit.scales->a : nullptr,
+                                unit.scales ? &unit.scales->b : nullptr};
+    return *all[index];
+  }
+  void scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, double *a, double *b) const;
   void read(int index, llvm::ArrayRef<char *> frames, AddressOf addressOf, double *matrix) const;
 
   struct Place {
     uint16_t lane, element;
   };
   void findLocal();
-  int64_t bytes[3] = {}, offsets[3] = {}, memory = 0;
-  bool memories[3] = {};
-  std::vector<Place> slots[3];        // by row-major position
-  std::vector<uint32_t> positions[3]; // by lane and element
+  static constexpr int most = 5;
+  int64_t bytes[most] = {}, offsets[most] = {}, memory = 0;
+  bool memories[most] = {};
+  std::vector<Place> slots[most];        // by row-major position
+  std::vector<uint32_t> positions[most]; // by lane and element
   /// laneLocal: elements of A and B for each element of C of each lane and each k, in this order.
   std::vector<std::pair<uint16_t, uint16_t>> local;
 };

@@ -38,10 +38,10 @@ static bool isRole(llvm::StringRef role) {
   unsigned index;
   if (ofParts.contains(whole) && !part.getAsInteger(10, index))
     return true;
-  static const llvm::StringSet<> roles = {"A",        "B",         "C",      "TileA",  "TileB",  "TileC",
-                                          "Tile",     "Slice",     "ValidM", "ValidN", "ValidK", "ValidRow",
-                                          "AllTrue",  "Zero",      "Vec",    "Ptr",    "Stride", "Rows",
-                                          "RowBytes", "MaskUnion", "DescA",  "DescB",  "UseC"};
+  static const llvm::StringSet<> roles = {"A",     "B",      "C",      "TileA",  "TileB",    "TileC",     "Tile",
+                                          "Slice", "ValidM", "ValidN", "ValidK", "ValidRow", "AllTrue",   "Zero",
+                                          "Vec",   "Ptr",    "Stride", "Rows",   "RowBytes", "MaskUnion", "DescA",
+                                          "DescB", "UseC",   "ScaleA", "ScaleB"};
   // Constraints of inline assembly, the order of a result's members.
   if (roles.contains(role) || role.starts_with("constraints:") || role.starts_with("result:"))
     return true;
@@ -71,11 +71,12 @@ static bool takes(const Emission &emission, char letter) {
   return false;
 }
 
-static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
-  std::string field(1, llvm::toLower(letter));
+/// Whether the layout of `operand`, in field `field`, is one and covers its matrix.
+static bool checkCovers(const MatrixUnit &unit, const std::string &field, const UnitOperand &operand, bool isScale,
+                        Messages &messages) {
   if (llvm::Error error = checkLayout(operand.layout)) {
     messages.push_back(formatv("the layout of field '{0}' is none: {1}", field, llvm::toString(std::move(error))));
-    return;
+    return false;
   }
   llvm::Expected<int64_t> cover = checkCover(operand.layout, operand.rows, operand.cols);
   if (!cover)
@@ -83,7 +84,46 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
         formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
                 "bases of the layout or the shape until every position is held equally often",
                 field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
-  llvm::append_range(messages, checkTypes(field, operand));
+  llvm::append_range(messages, checkTypes(field, operand, isScale));
+  return true;
+}
+
+/// Scales: of a unit whose operands lie in registers over lanes, as these do.
+static void checkScales(const MatrixUnit &unit, Messages &messages) {
+  auto takes = [&](llvm::StringRef role) { return llvm::is_contained(unit.emit.arguments, role); };
+  for (const auto &[field, role, own] : {std::tuple("scaleA", "ScaleA", true), std::tuple("scaleB", "ScaleB", false)}) {
+    if (!unit.scales) {
+      if (takes(role))
+        messages.push_back(
+            formatv("field 'emit' takes \"{0}\", but field '{1}' does not say what that is", role, field));
+      continue;
+    }
+    const UnitOperand &scale = own ? unit.scales->a : unit.scales->b;
+    if (!checkCovers(unit, field, scale, /*isScale=*/true, messages))
+      continue;
+    if (!takes(role))
+      messages.push_back(formatv("field 'emit' does not take \"{0}\", which field '{1}' describes", role, field));
+    if (!isFloat(scale.element) || bitWidth(scale.element) > bitWidth(unit.c.element))
+      messages.push_back(formatv("field '{0}' holds {1}; scales are floats no wider than field 'c' ({2})", field,
+                                 elementName(scale.element), elementName(unit.c.element)));
+    for (const auto &[name, operand] : {std::pair(own ? "a" : "b", own ? &unit.a : &unit.b), std::pair(field, &scale)})
+      if (operand->residence != Residence::LaneRegisters)
+        messages.push_back(
+            formatv("field '{0}' describes scales, but field '{1}' does not lie in registers over lanes; "
+                    "units that take scales have both InRegisters<...>",
+                    field, name));
+    if (scale.layout.numLanes() != unit.c.layout.numLanes())
+      messages.push_back(formatv("the layout of field '{0}' has {1} lanes, that of field 'c' {2}", field,
+                                 scale.layout.numLanes(), unit.c.layout.numLanes()));
+  }
+}
+
+static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
+  std::string field(1, llvm::toLower(letter));
+  if (!checkCovers(unit, field, operand, /*isScale=*/false, messages))
+    return;
+  if (operand.element == ElementKind::F8E8M0)
+    messages.push_back(formatv("field '{0}' holds f8e8m0, which has neither sign nor zero: only scales do", field));
   bool lanes = operand.residence == Residence::LaneRegisters;
   bool readBack = letter == 'C' && operand.residence == Residence::Accumulator;
   if (!lanes && !readBack && operand.layout.numLanes() != 1)
@@ -133,6 +173,7 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
   checkOperand(unit, 'A', unit.a, messages);
   checkOperand(unit, 'B', unit.b, messages);
   checkOperand(unit, 'C', unit.c, messages);
+  checkScales(unit, messages);
 
   auto elements = [&](const char *field, const UnitOperand &operand) {
     if (isFloat(operand.element) != isFloat(unit.c.element))

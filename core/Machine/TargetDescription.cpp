@@ -39,6 +39,7 @@ unsigned tilewright::bitWidth(ElementKind kind) {
   case ElementKind::F8E5M2:
   case ElementKind::F8E4M3FNUZ:
   case ElementKind::F8E5M2FNUZ:
+  case ElementKind::F8E8M0:
   case ElementKind::I8:
   case ElementKind::U8:
     return 8;
@@ -62,6 +63,7 @@ bool tilewright::isFloat(ElementKind kind) {
   case ElementKind::F8E5M2:
   case ElementKind::F8E4M3FNUZ:
   case ElementKind::F8E5M2FNUZ:
+  case ElementKind::F8E8M0:
     return true;
   default:
     return false;
@@ -73,8 +75,9 @@ bool tilewright::isSigned(ElementKind kind) {
 }
 
 llvm::StringRef tilewright::elementName(ElementKind kind) {
-  static constexpr const char *names[] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",     "i32",
-                                          "i16", "i8",  "u8",   "i4",  "u4",   "i1",     "f8e4m3fnuz", "f8e5m2fnuz"};
+  static constexpr const char *names[] = {"f64",    "f32", "tf32",       "f16",        "bf16",  "f8e4m3",
+                                          "f8e5m2", "i32", "i16",        "i8",         "u8",    "i4",
+                                          "u4",     "i1",  "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0"};
   return names[static_cast<int>(kind)];
 }
 

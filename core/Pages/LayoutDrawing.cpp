@@ -112,7 +112,11 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
     }
     text += "<details class=\"card\"><summary>" + names + "</summary>\n" + lines;
     const MatrixUnit &unit = *group.front();
-    const std::pair<const char *, const UnitOperand *> operands[] = {{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
+    std::vector<std::pair<const char *, const UnitOperand *>> operands{{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
+    if (unit.scales) {
+      operands.emplace_back("scales of A", &unit.scales->a);
+      operands.emplace_back("scales of B", &unit.scales->b);
+    }
     bool cells = false;
     for (auto [name, operand] : operands) {
       bool inMemory = operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator;

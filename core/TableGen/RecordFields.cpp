@@ -78,6 +78,7 @@ ElementKind RecordFields::element(const Record &record) {
       .Case("F8E5M2", F8E5M2)
       .Case("F8E4M3FNUZ", F8E4M3FNUZ)
       .Case("F8E5M2FNUZ", F8E5M2FNUZ)
+      .Case("F8E8M0", F8E8M0)
       .Case("I32", I32)
       .Case("I16", I16)
       .Case("I8", I8)

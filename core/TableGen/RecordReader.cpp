@@ -45,6 +45,7 @@ private:
   State state(const Record &record);
   std::shared_ptr<const OpaqueRegister> opaque(const Record &record);
   UnitOperand operand(const Record &unit, StringRef field, int64_t rows, int64_t cols);
+  std::optional<UnitScales> scales(const Record &record, const MatrixUnit &unit);
   MatrixUnit unit(const Record &record);
   Memory memory(const Record &record);
   CopyEngine copy(const Record &record);
@@ -158,6 +159,32 @@ UnitOperand Reader::operand(const Record &unit, StringRef field, int64_t rows, i
   return result;
 }
 
+/// The three fields of scales, which belong together.
+std::optional<UnitScales> Reader::scales(const Record &record, const MatrixUnit &unit) {
+  const int64_t block = record.getValueAsInt("scaleBlock");
+  const bool hasA = optional(record, "scaleA"), hasB = optional(record, "scaleB");
+  if (!block && !hasA && !hasB)
+    return std::nullopt;
+  auto refuse = [&](const llvm::Twine &what) {
+    error(record, "unit '" + record.getName() + "': " + what);
+    return std::nullopt;
+  };
+  if (!block || !hasA || !hasB)
+    return refuse(llvm::Twine("fields 'scaleBlock', 'scaleA' and 'scaleB' belong together; field '") +
+                  (!block ? "scaleBlock"
+                   : hasA ? "scaleB"
+                          : "scaleA") +
+                  "' is missing");
+  if (block < 0 || unit.k % block != 0)
+    return refuse("field 'scaleBlock' is " + llvm::Twine(block) + ", which does not divide the unit's k of " +
+                  llvm::Twine(unit.k) + " into whole blocks; give a divisor of k");
+  UnitScales result;
+  result.block = block;
+  result.a = operand(record, "scaleA", unit.m, unit.k / block);
+  result.b = operand(record, "scaleB", unit.k / block, unit.n);
+  return result;
+}
+
 MatrixUnit Reader::unit(const Record &record) {
   MatrixUnit result;
   result.name = (target + "." + record.getName()).str();
@@ -167,6 +194,7 @@ MatrixUnit Reader::unit(const Record &record) {
   result.a = operand(record, "a", result.m, result.k);
   result.b = operand(record, "b", result.k, result.n);
   result.c = operand(record, "c", result.m, result.n);
+  result.scales = scales(record, result);
   result.issue = ratio(record, "issue");
   result.latency = ratio(record, "latency");
   result.source = source(record);

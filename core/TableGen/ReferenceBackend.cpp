@@ -66,9 +66,9 @@ static void writeBases(llvm::StringRef name, const std::vector<Position> &bases,
   os << ";";
 }
 
-static void writeOperand(char letter, const UnitOperand &operand, raw_ostream &os) {
-  os << "| " << letter << " | " << operand.rows << " x " << operand.cols << " | " << elementName(operand.element)
-     << " | " << home(operand.residence);
+static void writeOperand(llvm::StringRef name, const UnitOperand &operand, raw_ostream &os) {
+  os << "| " << name << " | " << operand.rows << " x " << operand.cols << " | " << elementName(operand.element) << " | "
+     << home(operand.residence);
   if (operand.opaque)
     os << " `" << operand.opaque->name << "`";
   if (!operand.memory.empty())
@@ -94,9 +94,14 @@ static void writeUnit(const MatrixUnit &unit, llvm::StringRef origin, raw_ostrea
      << number(unit.issue) << ", latency " << number(unit.latency) << " clocks (" << unit.source
      << "), unless the chip says otherwise.\n\n| operand | shape | element | lives in | layout bases (row, column) |\n"
         "|---|---|---|---|---|\n";
-  writeOperand('A', unit.a, os);
-  writeOperand('B', unit.b, os);
-  writeOperand('C', unit.c, os);
+  writeOperand("A", unit.a, os);
+  writeOperand("B", unit.b, os);
+  writeOperand("C", unit.c, os);
+  if (!unit.scales)
+    return;
+  writeOperand("scales of A", unit.scales->a, os);
+  writeOperand("scales of B", unit.scales->b, os);
+  os << "\nA scale multiplies " << unit.scales->block << " elements along k.\n";
 }
 
 static void writeChip(const ChipTable &chip, raw_ostream &os) {

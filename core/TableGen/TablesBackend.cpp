@@ -87,8 +87,9 @@ static StringRef word(MemoryKind kind) {
   return words[static_cast<int>(kind)];
 }
 static StringRef word(ElementKind kind) {
-  static constexpr const char *words[] = {"F64", "F32", "TF32", "F16", "BF16", "F8E4M3", "F8E5M2",     "I32",
-                                          "I16", "I8",  "U8",   "I4",  "U4",   "I1",     "F8E4M3FNUZ", "F8E5M2FNUZ"};
+  static constexpr const char *words[] = {"F64",    "F32", "TF32",       "F16",        "BF16",  "F8E4M3",
+                                          "F8E5M2", "I32", "I16",        "I8",         "U8",    "I4",
+                                          "U4",     "I1",  "F8E4M3FNUZ", "F8E5M2FNUZ", "F8E8M0"};
   return words[static_cast<int>(kind)];
 }
 static StringRef word(Residence kind) {
@@ -216,6 +217,12 @@ void Printer::unit(const MatrixUnit &unit) {
   operand("unit.a", unit.a);
   operand("unit.b", unit.b);
   operand("unit.c", unit.c);
+  if (unit.scales) {
+    os << "  unit.scales.emplace();\n";
+    set("unit.scales->block", unit.scales->block);
+    operand("unit.scales->a", unit.scales->a);
+    operand("unit.scales->b", unit.scales->b);
+  }
   raw("unit.issue", "issue");
   raw("unit.latency", "latency");
   raw("unit.source", "std::move(source)");

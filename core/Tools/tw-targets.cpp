@@ -127,7 +127,7 @@ static int list(llvm::ArrayRef<const Target *> targets, bool withUnits, bool asJ
   return 0;
 }
 
-/// The operand that "UNIT:c" names, the unit with or without its target.
+/// The operand that "UNIT:c" names, or "UNIT:scaleA" its scales, the unit with or without its target.
 static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &chip, llvm::StringRef name) {
   auto [unitName, which] = name.rsplit(':');
   for (const MatrixUnit &unit : chip.units()) {
@@ -136,7 +136,10 @@ static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &ch
       continue;
     if (which == "a" || which == "b" || which == "c")
       return which == "a" ? &unit.a : which == "b" ? &unit.b : &unit.c;
-    return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c");
+    if (unit.scales && (which == "scaleA" || which == "scaleB"))
+      return which == "scaleA" ? &unit.scales->a : &unit.scales->b;
+    return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c" +
+                                   (unit.scales ? ", UNIT:scaleA or UNIT:scaleB" : ""));
   }
   return llvm::createStringError(chip.target() + ":" + chip.chip() + " has no unit '" + unitName + "'; tw-targets " +
                                  chip.target() + ":" + chip.chip() + " lists them");

@@ -72,6 +72,7 @@ def f8e4m3 : Elem<"F8E4M3">;
 def f8e5m2 : Elem<"F8E5M2">;
 def f8e4m3fnuz : Elem<"F8E4M3FNUZ">; // one zero, one NaN, no infinity: not OCP's
 def f8e5m2fnuz : Elem<"F8E5M2FNUZ">;
+def f8e8m0 : Elem<"F8E8M0">;         // a power of two without sign and zero: OCP's scales, of no other operand
 def i32 : Elem<"I32">;
 def i16 : Elem<"I16">;
 def i8 : Elem<"I8">;
@@ -86,6 +87,7 @@ def i1 : Elem<"I1">;
 
 /// What stands in the final code. Arguments are roles, in the order of the emission:
 ///   "A" "B" "C"              the operands (C: the accumulator, also the result)
+///   "ScaleA" "ScaleB"        the scales of A and B that a lane holds, from the lowest byte of a register on
 ///   "TileA" "TileB" "TileC"  number of the operand's tile register, an immediate; "Tile": of the register itself
 ///   "DescA" "DescB" "UseC"   descriptor of an operand in a scratchpad; flag that C is read
 ///   "Slice"                  row or column of a tile register
@@ -232,6 +234,9 @@ class MatrixUnit<int m_, int n_, int k_> {
   Operand a = ?;
   Operand b = ?;
   Operand c = ?;
+  int scaleBlock = 0;              // elements along k that one scale multiplies; 0: the unit takes no scales
+  Operand scaleA = ?;              // m x k / scaleBlock scales of A; `storage`: the register that holds those of a lane
+  Operand scaleB = ?;              // k / scaleBlock x n scales of B
   Cycles issue = ?;                // between independent issues of one core or group
   Cycles latency = ?;              // until a dependent issue
   Source source = ?;

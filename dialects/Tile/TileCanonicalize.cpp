@@ -105,6 +105,8 @@ static bool isZero(Value value) { return value.getDefiningOp<ZeroOp>() != nullpt
 
 /// Adding a product of zeros changes nothing. One float zero is not enough: the other factor may hold infinities.
 OpFoldResult MmaOp::fold(FoldAdaptor) {
+  if (!getScales().empty()) // one may be NaN
+    return {};
   bool a = isZero(getA()), b = isZero(getB());
   bool isInteger =
       isa<IntegerType>(getA().getType().getElementType()) && isa<IntegerType>(getB().getType().getElementType());

@@ -131,6 +131,22 @@ LogicalResult MmaOp::verify() {
                          << "x" << c.getCols();
   if (getUnit().empty())
     return emitOpError() << "needs the name of a unit, as \"target.record\"";
+  if (getScales().empty())
+    return success();
+  if (getScales().size() != 2)
+    return emitOpError() << "takes scales of a and of b, got " << getScales().size();
+  auto ofA = cast<FragmentType>(getScales()[0].getType()), ofB = cast<FragmentType>(getScales()[1].getType());
+  const int64_t blocks = ofA.getCols();
+  if (ofA.getRows() != a.getRows() || ofB.getCols() != b.getCols() || ofB.getRows() != blocks ||
+      a.getCols() % blocks != 0)
+    return emitOpError() << "scales of a " << a.getRows() << "x" << a.getCols() << " a and a " << b.getRows() << "x"
+                         << b.getCols() << " b are " << a.getRows() << " x s and s x " << b.getCols()
+                         << ", with an s that divides " << a.getCols() << "; got " << ofA.getRows() << "x" << blocks
+                         << " and " << ofB.getRows() << "x" << ofB.getCols();
+  if (!isa<FloatType>(ofA.getElementType()) || !isa<FloatType>(ofB.getElementType()) ||
+      !isa<FloatType>(c.getElementType()))
+    return emitOpError() << "has scales of " << ofA.getElementType() << " and " << ofB.getElementType()
+                         << " for sums of " << c.getElementType() << "; all of them are floats";
   return success();
 }
 

@@ -253,10 +253,26 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
     // lower-tile-to-vector: a call that emit-units replaces by the record's emission
     %d = func.call @tilewright.unit.acme.fma_f32(%av, %b, %c) : (vector<16xf32>, vector<16xf32>, vector<16xf32>) -> vector<16xf32>
     ```
+
+    `scales` are factors of `a`, of m x k/s elements, and of `b`, of k/s x n: each multiplies s elements along k.
+
+    ```mlir
+    // d[i, j] = c[i, j] + sum over k of (a[i, k] * sa[i, k / 32]) * (b[k, j] * sb[k / 32, j])
+    %d = tile.mma %a, %b, %c scales(%sa, %sb) {unit = "acme.mx"}
+       : !tile.fragment<16x128xf8E4M3FN, #a>, !tile.fragment<128x16xf8E4M3FN, #b>, !tile.fragment<16x16xf32, #c>
+         scales(!tile.fragment<16x4xf8E8M0FNU, #sa>, !tile.fragment<4x16xf8E8M0FNU, #sb>)
+    ```
   }];
-  let arguments = (ins Tile_FragmentType:$a, Tile_FragmentType:$b, Tile_FragmentType:$c, StrAttr:$unit);
+  let arguments = (ins Tile_FragmentType:$a, Tile_FragmentType:$b, Tile_FragmentType:$c, StrAttr:$unit,
+                       Variadic<Tile_FragmentType>:$scales);
   let results = (outs Tile_FragmentType:$result);
-  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
+                                 "::mlir::StringAttr":$unit),
+                            [{ build($_builder, $_state, type, a, b, c, unit, ::mlir::ValueRange()); }]>];
+  let assemblyFormat = [{
+    $a `,` $b `,` $c (`scales` `(` $scales^ `)`)? attr-dict `:` type($a) `,` type($b) `,` type($c)
+    (`scales` `(` type($scales)^ `)`)?
+  }];
   let hasVerifier = 1;
   let hasFolder = 1;
 }

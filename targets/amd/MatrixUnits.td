@@ -105,6 +105,26 @@ class MfmaScaled<int t, Elem ea, Elem eb, int formatA, int formatB>
                            ["A", "B", "C", "i32:" # formatA, "i32:" # formatB, "i32:0", "i32:0", "i32:0", "i32:0"]>;
 }
 
+/// A of T x k in runs of 16, as the instruction counts k where it has scales: lane l has k = 16 (l / T) + e of each
+/// half.
+class MfmaHalvesA<int t>
+    : Layout<Steps<t>.rows # !if(!eq(t, 16), [[0, 16], [0, 32]], [[0, 16]]), Steps<16>.cols # [[0, !div(1024, t)]]>;
+class MfmaHalvesB<int t>
+    : Layout<Steps<t>.cols # !if(!eq(t, 16), [[16, 0], [32, 0]], [[16, 0]]), Steps<16>.rows # [[!div(1024, t), 0]]>;
+
+/// The same product with real scales: lane l has that of row (column) l mod T and block l / T of 32 along k, in the
+/// lowest byte (opsel 0) of a register. That block's elements lie in several lanes. Layouts: Composable Kernel's
+/// test/mx_mfma_op/mx_mfma_op.hpp, register mappings of FP8.
+class MfmaWithScales<int t, Elem ea, Elem eb, int formatA, int formatB> : MfmaScaled<t, ea, eb, formatA, formatB> {
+  let a = Carried<ea, MfmaHalvesA<t>, "i32">;
+  let b = Carried<eb, MfmaHalvesB<t>, "i32">;
+  let scaleBlock = 32;
+  let scaleA = Carried<f8e8m0, Layout<Steps<t>.rows # Steps<!div(64, t)>.cols, []>, "i32">;
+  let scaleB = Carried<f8e8m0, Layout<Steps<t>.cols # Steps<!div(64, t)>.rows, []>, "i32">;
+  let emit = LlvmIntrinsic<"llvm.amdgcn.mfma.scale.f32." # t # "x" # t # "x" # !div(2048, t) # ".f8f6f4",
+                           ["A", "B", "C", "i32:" # formatA, "i32:" # formatB, "i32:0", "ScaleA", "i32:0", "ScaleB"]>;
+}
+
 // 8-bit floats: those of CDNA3 have one zero, one NaN and no infinity, those of CDNA4 are OCP's.
 foreach t = [16, 32] in
   foreach ea = ["fp8", "bf8"] in
@@ -119,6 +139,8 @@ foreach t = [16, 32] in
       def mfma_cdna4_ # t # x # t # _ # ea # _ # eb # _f32 : Mfma<t, !div(512, t), a, b, f32, cycles, shape>;
       def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _ # ea # _ # eb # _f32
           : MfmaScaled<t, a, b, !if(!eq(ea, "fp8"), 0, 1), !if(!eq(eb, "fp8"), 0, 1)>;
+      def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _mx # ea # _mx # eb # _f32
+          : MfmaWithScales<t, a, b, !if(!eq(ea, "fp8"), 0, 1), !if(!eq(eb, "fp8"), 0, 1)>;
     }
 
 //===----------------------------------------------------------------------===//

@@ -123,6 +123,104 @@ def test_products(form, m, n, k, a, b, target, tool, tmp_path):
     assert np.all(np.abs(got.reshape(exact.shape) - exact) <= (k + 2) * 2.0**-23 * size)
 
 
+def operands_of(shapes, block=32, seed=5, spread=20):
+    """Random elements and scales for (rows, k, type) each, and both multiplied in float64."""
+    random = np.random.default_rng(seed)
+    operands, wide = [], []
+    for rows, k, kind in shapes:
+        data = random.standard_normal((rows, k)).astype(dtype(kind))
+        scale = random.integers(127 - spread, 127 + spread, (rows, -(-k // block)), dtype=np.uint8)
+        operands += [data, scale]
+        wide.append(data.astype(np.float64) * np.repeat(np.exp2(scale.astype(np.float64) - 127), block, axis=1)[:, :k])
+    return operands, wide
+
+
+def ragged(m, n, k, a, b, tail=""):
+    """One generic whose k need not be whole blocks; `tail`: what follows the sums, over %r."""
+    return program("generic", m, n, -(-k // 32) * 32, a, b).replace(f"x{-(-k // 32) * 32}x{a}", f"x{k}x{a}") \
+        .replace(f"x{-(-k // 32) * 32}x{b}", f"x{k}x{b}").replace("return %r", tail + "return %r" + ("elu" if tail else ""))
+
+
+#: Sizes of one unit, of several with rests in m, n and k, and of k that ends inside of a block or is less than one.
+EDGES = [(16, 16, 128), (64, 96, 512), (45, 70, 160), (33, 17, 100), (20, 50, 32), (16, 16, 20)]
+
+
+@pytest.mark.parametrize("m, n, k", EDGES)
+@pytest.mark.parametrize("a, b", [("f8E4M3FN", "f8E5M2"), ("f8E5M2", "f8E4M3FN")])
+def test_a_unit_takes_scales(m, n, k, a, b, tool, tmp_path):
+    operands, wide = operands_of([(m, k, a), (n, k, b)])
+    text = ragged(m, n, k, a, b)
+    exact, size = wide[0] @ wide[1].T, np.abs(wide[0]) @ np.abs(wide[1]).T
+    got = run(tool, tmp_path, text, operands, [a, "f8E8M0FNU", b, "f8E8M0FNU"], "f32", *where("amd:MI350"))
+    assert np.all(np.abs(got - exact) <= (k + 2) * 2.0**-23 * size)
+    assert unit_of(text, "amd:MI350", tool, tmp_path) == f"mx{SHORT[a]}_mx{SHORT[b]}"
+
+
+SHORT = {"f8E4M3FN": "fp8", "f8E5M2": "bf8"}
+
+
+def unit_of(text, target, tool, tmp_path, *options):
+    """Which elements the unit of the program's one contraction multiplies."""
+    path = tmp_path / "program.mlir"
+    path.write_text(text)
+    decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json", *options))
+    chosen = [d["choice"]["unit"] for d in decisions if d["decision"] == "contraction"]
+    assert len(chosen) == 1
+    return re.sub(r"mfma_cdna4_[0-9x]+_(\w+)_f32", r"\1", chosen[0].partition(".")[2])
+
+
+@pytest.mark.parametrize("form", ["chain", "generic", "tosa"])
+def test_every_form_reaches_the_unit(form, tool, tmp_path):
+    text = program(form, 256, 192, 256, "f8E4M3FN", "f8E4M3FN")
+    assert unit_of(text, "amd:MI350", tool, tmp_path) == "mxfp8_mxfp8"
+    assert unit_of(text, "amd:MI350", tool, tmp_path, "--fp=strict") == "fma64_f32"
+
+
+def test_blocks_that_no_unit_takes(tool, tmp_path):
+    text = program("generic", 64, 64, 256, "f8E4M3FN", "f8E4M3FN").replace("floordiv 32", "floordiv 16").replace("x8xf8E8M0FNU", "x16xf8E8M0FNU")
+    assert unit_of(text, "amd:MI350", tool, tmp_path) == "bf16"
+
+
+RELU = """
+      %re = tensor.empty() : tensor<64x48xf32>
+      %relu = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+          iterator_types = ["parallel", "parallel"]} ins(%r : tensor<64x48xf32>) outs(%re : tensor<64x48xf32>) {
+      ^bb0(%x: f32, %o: f32):
+        %zero = arith.constant 0.0 : f32
+        %0 = arith.maximumf %x, %zero : f32
+        linalg.yield %0 : f32
+      } -> tensor<64x48xf32>
+      """
+
+
+def test_scales_of_nan_and_an_epilogue(tool, tmp_path):
+    kinds = ["f8E4M3FN", "f8E8M0FNU", "f8E4M3FN", "f8E8M0FNU"]
+    operands, wide = operands_of([(64, 256, kinds[0]), (48, 256, kinds[2])])
+    for i in (0, 1):  # of one sign, so that no infinities cancel to NaN
+        operands[2 * i], wide[i] = abs(operands[2 * i]), abs(wide[i])
+    operands[1][5, 3], operands[3][7, 0] = 255, 255
+    operands[0][9] = np.zeros(256, dtype(kinds[0]))
+    wide[0][9] = 0
+    wide[0][5, 96:128] = np.nan
+    wide[1][7, :32] = np.nan
+    exact, size = np.maximum(wide[0] @ wide[1].T, 0), np.abs(wide[0]) @ np.abs(wide[1]).T
+    text = ragged(64, 48, 256, kinds[0], kinds[2], RELU)
+    got = run(tool, tmp_path, text, operands, kinds, "f32", *where("amd:MI350"))
+    assert np.array_equal(np.isnan(got), np.isnan(exact))
+    finite = ~np.isnan(exact)
+    assert np.all(np.abs(got - exact)[finite] <= (258 * 2.0**-23 * size)[finite])
+    decisions = json.loads(tool("tw-compile", tmp_path / "program.mlir", "--target", "amd:MI350", "--explain=json"))
+    assert [d["fused_steps"] for d in decisions if d["decision"] == "contraction"] == [1]
+
+
+def test_every_order_of_lanes_and_the_proof(tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    for m, n, k in ((64, 64, 384), (45, 70, 160)):
+        path.write_text(ragged(m, n, k, "f8E4M3FN", "f8E5M2"))
+        tool("tw-run", path, *where("amd:MI350"), "--verify", "--modes")
+        tool("tw-run", path, *where("amd:MI350"), "--prove=require")
+
+
 def test_the_reference_agrees(tool, tmp_path):
     path = tmp_path / "program.mlir"
     path.write_text(program("generic", 20, 24, 64, "f8E4M3FN", "f8E4M3FN"))

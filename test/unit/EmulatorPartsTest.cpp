@@ -367,10 +367,12 @@ TEST(UnitRunner, AgreesWithTheModelBitByBit) {
         UnitRunner runner(unit);
         if (runner.inMemory(0) || runner.inMemory(1) || runner.inMemory(2) || !done.insert(unit.name).second)
           continue;
-        const UnitOperand *operands[] = {&unit.a, &unit.b, &unit.c};
-        std::vector<char> packed[3];
+        std::vector<const UnitOperand *> operands{&unit.a, &unit.b, &unit.c};
+        if (unit.scales)
+          operands.insert(operands.end(), {&unit.scales->a, &unit.scales->b});
+        std::vector<char> packed[5];
         std::vector<std::vector<char>> frames(runner.lanes, std::vector<char>(runner.frameBytes()));
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < runner.operands(); ++i) {
           packed[i].resize(fragmentBytes(*operands[i]));
           int64_t elements = operands[i]->layout.numElements();
           // Copies of one position in several slots must agree: values follow the position.
@@ -379,13 +381,15 @@ TEST(UnitRunner, AgreesWithTheModelBitByBit) {
             for (int64_t element = 0; element < elements; ++element) {
               Position p = operands[i]->layout.at(lane, element);
               double fresh = isFloat(operands[i]->element) ? std::normal_distribution<>()(random) : random() % 2;
+              if (operands[i]->element == ElementKind::F8E8M0)
+                fresh = std::abs(fresh);
               double value = values.try_emplace({p.row, p.col}, fresh).first->second;
               writeElement(operands[i]->element, packed[i].data(), lane * elements + element, value);
               writeElement(operands[i]->element, frames[lane].data() + runner.registerOffset(i), element, value);
             }
           }
         }
-        runUnit(unit, packed[0].data(), packed[1].data(), packed[2].data());
+        runUnit(unit, packed[0].data(), packed[1].data(), packed[2].data(), packed[3].data(), packed[4].data());
         if (runner.laneLocal()) {
           for (int64_t lane = 0; lane < runner.lanes; ++lane)
             runner.runLane(lane, frames[lane].data());

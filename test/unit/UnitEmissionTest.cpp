@@ -58,18 +58,21 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
       for (const MatrixUnit &unit : description->units()) {
         if (!isOfLanes(unit))
           continue;
+        std::string scales = unit.scales ? ", " + vectorOf(unit.scales->a) + ", " + vectorOf(unit.scales->b) : "";
         std::string types =
-            llvm::formatv("({0}, {1}, {2}) -> {2}", vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c));
-        std::string text =
-            llvm::formatv(R"(
+            llvm::formatv("({0}, {1}, {2}{3}) -> {2}", vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c), scales);
+        std::string text = llvm::formatv(
+            R"(
           module attributes {{tilewright.target = "{0}:{1}"} {{
             llvm.func @tilewright.unit.{2}{3}
-            llvm.func @f(%a: {4}, %b: {5}, %c: {6}) -> {6} {{
-              %d = llvm.call @tilewright.unit.{2}(%a, %b, %c) : {3}
+            llvm.func @f(%a: {4}, %b: {5}, %c: {6}{7}) -> {6} {{
+              %d = llvm.call @tilewright.unit.{2}(%a, %b, %c{8}) : {3}
               llvm.return %d : {6}
             }
           })",
-                          target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c));
+            target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c),
+            unit.scales ? ", %sa: " + vectorOf(unit.scales->a) + ", %sb: " + vectorOf(unit.scales->b) : "",
+            unit.scales ? ", %sa, %sb" : "");
         auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
         ASSERT_TRUE(module) << text;
         mlir::PassManager pm(&context);
@@ -82,6 +85,7 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
         // "amd.wmma_...": the first word of the record is the instruction's.
         llvm::StringRef word = llvm::StringRef(unit.name).split('.').second.split('_').first;
         word = word.starts_with("fma") ? "fma" : word;
+        word = unit.scales ? "v_mfma_scale" : word;
         EXPECT_NE(assembly.find(word), std::string::npos) << chip << " " << unit.name << "\n" << assembly;
         ++emitted;
       }

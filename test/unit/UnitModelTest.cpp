@@ -55,6 +55,23 @@ Fragment randomFragment(const UnitOperand &operand, std::mt19937 &random, double
   return fragment;
 }
 
+/// Powers of two from a quarter to four.
+Fragment randomScales(const UnitOperand &operand, std::mt19937 &random) {
+  Fragment fragment;
+  fragment.bytes.resize(fragmentBytes(operand));
+  fragment.matrix.resize(operand.rows * operand.cols);
+  for (double &value : fragment.matrix)
+    value = std::ldexp(1.0, std::uniform_int_distribution<int>(-2, 2)(random));
+  const int64_t elements = operand.layout.numElements();
+  for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane)
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = operand.layout.at(lane, element);
+      writeElement(operand.element, fragment.bytes.data(), lane * elements + element,
+                   fragment.matrix[p.row * operand.cols + p.col]);
+    }
+  return fragment;
+}
+
 /// Every unit of every linked chip, once.
 std::vector<MatrixUnit> allUnits() {
   static bool done = [] {
@@ -157,12 +174,23 @@ TEST(UnitModel, MultipliesMatrices) {
     double scale = exact ? 0.125 : 1;
     Fragment a = randomFragment(unit.a, random, scale), b = randomFragment(unit.b, random, scale);
     Fragment c = randomFragment(unit.c, random, scale * scale);
-    runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data());
+    Fragment scaleA, scaleB;
+    if (unit.scales) {
+      scaleA = randomScales(unit.scales->a, random);
+      scaleB = randomScales(unit.scales->b, random);
+    }
+    runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data(), scaleA.bytes.data(), scaleB.bytes.data());
     std::vector<double> expected = c.matrix;
     for (int64_t i = 0; i < unit.m; ++i)
       for (int64_t j = 0; j < unit.n; ++j)
-        for (int64_t k = 0; k < unit.k; ++k)
-          expected[i * unit.n + j] += a.matrix[i * unit.k + k] * b.matrix[k * unit.n + j];
+        for (int64_t k = 0; k < unit.k; ++k) {
+          double product = a.matrix[i * unit.k + k] * b.matrix[k * unit.n + j];
+          if (unit.scales) {
+            const int64_t block = k / unit.scales->block, blocks = unit.k / unit.scales->block;
+            product *= scaleA.matrix[i * blocks + block] * scaleB.matrix[block * unit.n + j];
+          }
+          expected[i * unit.n + j] += product;
+        }
     int64_t elements = unit.c.layout.numElements();
     std::vector<bool> seen(expected.size());
     for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane)
@@ -221,8 +249,42 @@ TEST(UnitModel, ElementsSurviveTheirTypes) {
       EXPECT_EQ(readElement(kind, data, 1), value) << elementName(kind).str();
     }
   }
+  for (double value : {0x1p-127, 1.0, 0x1p127}) {
+    writeElement(ElementKind::F8E8M0, data, 1, value);
+    EXPECT_EQ(readElement(ElementKind::F8E8M0, data, 1), value);
+  }
+  data[1] = char(0xff);
+  EXPECT_TRUE(std::isnan(readElement(ElementKind::F8E8M0, data, 1)));
   writeElement(ElementKind::U8, data, 0, 200);
   EXPECT_EQ(readElement(ElementKind::U8, data, 0), 200);
   writeElement(ElementKind::F32, data, 0, 1 + 0x1p-20);
   EXPECT_EQ(readElement(ElementKind::TF32, data, 0), 1);
+}
+
+// Two lanes that exchange their scales are seen in the results, whichever two differ in them.
+TEST(UnitModel, AWrongLaneOfAScaleChangesTheResult) {
+  std::mt19937 random(3);
+  int64_t scaled = 0;
+  for (const MatrixUnit &unit : allUnits()) {
+    if (!unit.scales)
+      continue;
+    ++scaled;
+    Fragment a = randomFragment(unit.a, random), b = randomFragment(unit.b, random), c = randomFragment(unit.c, random);
+    Fragment scales[] = {randomScales(unit.scales->a, random), randomScales(unit.scales->b, random)};
+    auto run = [&] {
+      std::vector<char> result = c.bytes;
+      runUnit(unit, a.bytes.data(), b.bytes.data(), result.data(), scales[0].bytes.data(), scales[1].bytes.data());
+      return result;
+    };
+    const std::vector<char> expected = run();
+    for (Fragment &each : scales)
+      for (size_t lane = 1; lane < each.bytes.size(); lane *= 2) {
+        if (each.bytes[0] == each.bytes[lane])
+          continue;
+        std::swap(each.bytes[0], each.bytes[lane]);
+        EXPECT_NE(run(), expected) << unit.name << " lane " << lane;
+        std::swap(each.bytes[0], each.bytes[lane]);
+      }
+  }
+  EXPECT_GE(scaled, 8);
 }

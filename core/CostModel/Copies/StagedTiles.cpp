@@ -365,6 +365,9 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
   result.products = units * plan.tilesM * plan.tilesN;
   result.fragmentLoads =
       units * (plan.tilesM * fragmentLoads(unit, unit.a, a) + plan.tilesN * fragmentLoads(unit, unit.b, b));
+  if (unit.scales) // come from global memory, the loads of a fragment one by one
+    result.globalLoads += units * double(plan.tilesM * unit.scales->a.layout.numElements() +
+                                         plan.tilesN * unit.scales->b.layout.numElements());
   int64_t pointers = 0;
   for (const StagedOperand *each : {&a, &b}) {
     double loads = double(each->elements) * bytes / std::min<int64_t>(16, each->use.pieceBytes);

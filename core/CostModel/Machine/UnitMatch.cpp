@@ -45,11 +45,20 @@ bool tilewright::takesAccumulator(const MatrixUnit &unit, const Contraction &c) 
 
 bool tilewright::reassociates(const MatrixUnit &unit) { return unit.k > 1 && isFloat(unit.c.element); }
 
+/// Whether `unit` takes the scales of `c`, all of them, or neither of both has any.
+static bool takesScales(const MatrixUnit &unit, const Contraction &c) {
+  auto takes = [&](const UnitOperand &slot, const ContractionOperand &given) {
+    return given.scale && elementType(slot.element, c.accumulator.getContext()) == given.scale->element &&
+           (given.scale->block == 0 || given.scale->block == unit.scales->block);
+  };
+  return unit.scales ? takes(unit.scales->a, c.a) && takes(unit.scales->b, c.b) : !c.a.scale && !c.b.scale;
+}
+
 bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {
   auto takes = [&](const UnitOperand &slot, const ContractionOperand &given) {
     const OperandForm form = formIn(slot, given, c.accumulator);
     return form == OperandForm::AsItIs || (form == OperandForm::Rounded && freedom.fast);
   };
-  return takesAccumulator(unit, c) && takes(unit.a, c.a) && takes(unit.b, c.b) &&
+  return takesScales(unit, c) && takesAccumulator(unit, c) && takes(unit.a, c.a) && takes(unit.b, c.b) &&
          (freedom.mayReassociate || !reassociates(unit));
 }

@@ -14,6 +14,7 @@
 ///   f16                          f32                  a copy widens it: every value has a place there
 ///   i8, signed                   u8                   a copy adds half of the range, which the sums pay back
 ///   u8                           i8                   no copy helps
+///   f8, scaled in blocks of 32   f8 and its scales    nothing; units with scales take no operands without
 ///
 /// Where operands lie is asked elsewhere: it differs with what a chip computes on.
 ///
@@ -48,8 +49,8 @@ bool takesAccumulator(const MatrixUnit &unit, const Contraction &contraction);
 /// Whether `unit` adds several products to a float at once, in an order of its own.
 bool reassociates(const MatrixUnit &unit);
 
-/// Whether `unit` takes A, B and the accumulator without a copy that changes elements, and may round and add them as it
-/// does.
+/// Whether `unit` takes A, B, their scales and the accumulator without a copy that changes elements, and may round and
+/// add them as it does.
 bool takesElements(const MatrixUnit &unit, const Contraction &contraction, const NumericFreedom &freedom);
 
 } // namespace tilewright

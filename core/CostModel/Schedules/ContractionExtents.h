@@ -14,6 +14,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONEXTENTS_H
 
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 
 namespace tilewright {
@@ -44,9 +45,18 @@ inline double elementsOf(const Contraction &c, const ContractionOperand &operand
   return type.hasStaticShape() ? std::min(elements, double(type.getNumElements())) : elements;
 }
 
+/// Bytes of the scales of an operand, each once.
+inline double scaleBytes(const Contraction &c, const ContractionOperand &operand) {
+  if (!operand.scale)
+    return 0;
+  const double each = double(elementBytes(operand.scale->element));
+  return each * elementsOf(c, operand) / double(std::max<int64_t>(1, operand.scale->block));
+}
+
 /// Clocks in which `global` moves the operands and `results` elements once.
 inline double clocksOfArrays(const Contraction &c, double results, int64_t elementBytes, const Memory &global) {
-  return (elementsOf(c, c.a) + elementsOf(c, c.b) + results) * double(elementBytes) / global.bytesPerClock;
+  const double elements = elementsOf(c, c.a) + elementsOf(c, c.b) + results;
+  return (elements * double(elementBytes) + scaleBytes(c, c.a) + scaleBytes(c, c.b)) / global.bytesPerClock;
 }
 
 } // namespace tilewright

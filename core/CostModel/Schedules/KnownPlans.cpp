@@ -35,6 +35,11 @@ PlanQuestion::PlanQuestion(const Contraction &contraction, const TargetDescripti
     add(int64_t(operand->bounded.size()));
     for (unsigned dim : operand->bounded)
       add(int64_t(dim));
+    id.AddBoolean(operand->scale.has_value());
+    if (operand->scale) {
+      add(operand->scale->access).add(operand->scale->block);
+      id.AddPointer(operand->scale->element.getAsOpaquePointer());
+    }
   }
   add(contraction.c);
   id.AddPointer(contraction.accumulator.getAsOpaquePointer());

@@ -49,9 +49,10 @@ private:
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);
   /// Of one k of the unit, over the rows and the columns of the subgroup's tile.
   struct Fragments {
-    llvm::SmallVector<mlir::Value> a, b;
+    llvm::SmallVector<mlir::Value> a, b, scalesA, scalesB; // scales: of each of a and of b, if a unit takes them
   };
   Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
+  mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr k);
   Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
   void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
   llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange accumulators, mlir::AffineExpr stage);
@@ -87,6 +88,8 @@ private:
   mlir::AffineExpr rank;                                             // of the block in its cluster
   mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
   mlir::AffineExpr slice, inSlice;                                   // of the subgroup, its number there
+  mlir::AffineExpr stepBegin; // position of the sum where the step's stage begins
+  bool stepInside = false;    // all of the step's k is inside
 };
 
 } // namespace tilewright

@@ -42,6 +42,37 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
   return tokens;
 }
 
+/// The scales of number `tile` of the subgroup's rows of A (columns of B) for a unit's k, from position `k` of the sum
+/// on; from where they lie. Beyond the edges, where elements are zero, they are some power of two.
+Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
+  const OperandScale &scale = *(isA ? c.a : c.b).scale;
+  const UnitOperand &own = isA ? unit.scales->a : unit.scales->b;
+  const int64_t block = unit.scales->block;
+  const unsigned free = isA ? p.mDim : p.nDim;
+  space.at[free] = isA ? row + tile * unit.m : col + tile * unit.n;
+  space.at[p.kDim] = k.floorDiv(block);
+  auto divides = [&](unsigned d, int64_t step) {
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+    return extent && extent.getValue() % step == 0;
+  };
+  AffineExpr validFree, validK;
+  if (!divides(free, isA ? p.blockM() * p.cluster : p.blockN()))
+    validFree = space.extent(free) - space.at[free];
+  TileAxes axes{free, std::nullopt};
+  if (scale.block) {
+    axes.col = p.kDim;
+    if (!stepInside && !divides(p.kDim, p.depth))
+      validK = space.extent(p.kDim).ceilDiv(block) - space.at[p.kDim];
+  }
+  axes.validRows = validFree;
+  axes.validCols = validK;
+  if (!isA) {
+    std::swap(axes.row, axes.col);
+    std::swap(axes.validRows, axes.validCols);
+  }
+  return loadTile(space, scale.access, fragment(own, scale.element), axes);
+}
+
 /// The fragments of a unit's k at `k` of the slice's part of a stage.
 LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr stage, int64_t k) {
   AffineExpr inStage = slice * p.sliceDepth() + k;
@@ -52,6 +83,12 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
     loaded.b.push_back(
         bufferB.load(space, fragment(unit.b, elementOf(unit.b, c.b.element)), stage, localCol + tn * unit.n, inStage));
+  if (unit.scales) {
+    for (int64_t tm = 0; tm < p.tilesM; ++tm)
+      loaded.scalesA.push_back(loadScales(true, tm, stepBegin + inStage));
+    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+      loaded.scalesB.push_back(loadScales(false, tn, stepBegin + inStage));
+  }
   return loaded;
 }
 
@@ -61,8 +98,11 @@ void LaneContractionNest::multiply(const Fragments &own, SmallVectorImpl<Value> 
     for (int64_t i = 0; i < p.tilesN; ++i) {
       int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
       Value &sum = sums[tm * p.tilesN + tn];
+      SmallVector<Value> scales;
+      if (unit.scales)
+        scales = {own.scalesA[tm], own.scalesB[tn]};
       auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), own.a[tm], own.b[tn], sum,
-                                         builder().getStringAttr(unit.name));
+                                         builder().getStringAttr(unit.name), scales);
       if (!mark.empty())
         product->setAttr(std::exchange(mark, StringRef()), builder().getUnitAttr());
       sum = product;
@@ -122,6 +162,7 @@ SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumu
   if (which == p.otherK.size() && (!p.engine.empty() || p.stages == 1))
     return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
                         [&](AffineExpr iv, ValueRange args) {
+                          stepBegin = iv * p.depth;
                           SmallVector<Value> tokens = copyTiles(iv * p.depth, iv % p.stages);
                           tile::WaitOp::create(builder(), space.loc, tokens);
                           return multiply(args, iv % p.stages);
@@ -159,6 +200,8 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   Fragments held;
   auto stepAt = [&](AffineExpr step, std::optional<int64_t> number, SmallVectorImpl<Value> &sums) {
     bool waits = !number || *number + 1 < steps;
+    stepBegin = step * p.depth;
+    stepInside = !number || *number < whole;
     if (!number)
       copyStep(step + ahead, std::nullopt);
     else if (*number + ahead < steps)
@@ -183,15 +226,15 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   int64_t rounds = std::max<int64_t>(0, alike - ahead - first) / p.round;
   size_t count = sums.size();
   auto carry = [&](SmallVectorImpl<Value> &values) {
-    values.append(held.a);
-    values.append(held.b);
+    for (const auto *fragments : {&held.a, &held.b, &held.scalesA, &held.scalesB})
+      values.append(*fragments);
     values.append(coming);
   };
   auto take = [&](SmallVectorImpl<Value> &values) {
     auto rest = ArrayRef(values).drop_front(count);
-    if (!held.a.empty()) {
-      held = {llvm::to_vector(rest.take_front(p.tilesM)), llvm::to_vector(rest.slice(p.tilesM, p.tilesN))};
-      rest = rest.drop_front(p.tilesM + p.tilesN);
+    for (auto *fragments : {&held.a, &held.b, &held.scalesA, &held.scalesB}) {
+      fragments->assign(rest.begin(), rest.begin() + fragments->size());
+      rest = rest.drop_front(fragments->size());
     }
     coming.assign(rest.begin(), rest.end());
     values.truncate(count);
@@ -244,6 +287,7 @@ SmallVector<Value> LaneContractionNest::ring(ValueRange accumulators) {
         SmallVector<Value> held = stageCopies(false, iv + 1, (iv + 1) % p.stages);
         wait(args.slice(count, each));
         SmallVector<Value> started = stageCopies(true, iv + ahead, (iv + ahead) % p.stages);
+        stepBegin = iv * p.depth;
         SmallVector<Value> next = multiply(args.take_front(count), iv % p.stages);
         wait(held);
         llvm::append_range(next, args.drop_front(count + each));

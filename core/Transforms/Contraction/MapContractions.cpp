@@ -24,6 +24,7 @@
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneTail.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
+#include "core/Transforms/Contraction/ScaledOperands.h"
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Contraction/TurnOperands.h"
@@ -161,9 +162,47 @@ struct ContractionPlace {
   std::optional<CoreHierarchy> cores; // in a memory of the one thread; without both, in its vector and tile registers
 };
 
+/// What was decided about the operands of a contraction before it is planned.
+struct OperandDecisions {
+  TurnedOperands turned;
+  PaddedOperands padded;
+  std::optional<ScaledOperands> scaled;
+};
+
+/// How the operands of `c` reach the memory of a block: as they are with scales that a unit applies, widened, read past
+/// their padding, or transposed before. `c` reads them so; failure, with an error, where a forced way is none.
+FailureOr<OperandDecisions> decideOperands(Contraction &c, const PaddingOptions &place, const PlanOptions &options) {
+  OperandDecisions decided;
+  auto &[turned, padded, scaled] = decided;
+  AffineForOp root = c.nest.root();
+  Contraction oriented = c;
+  orientToResult(oriented);
+  scaled = findScaledOperands(oriented, place.chip, place.hierarchy, place.freedom, place.overrides);
+  if (scaled) {
+    c = scaled->contraction;
+    return decided;
+  }
+  if (widenOperands(c, place.chip))
+    c = *recognizeContraction(*analyzeNest(root));
+  orientToResult(c);
+  padded = findPaddedOperands(c, place);
+  padded.apply(c);
+  auto done = turnOperands(c, place.chip, place.hierarchy, place.freedom, place.overrides, options.turnBefore);
+  if (failed(done))
+    return failure();
+  turned = std::move(*done);
+  if (!turned.buffers.empty()) {
+    c = *recognizeContraction(*analyzeNest(root));
+    orientToResult(c);
+    padded.apply(c);
+  }
+  return decided;
+}
+
 /// `erased` gets the nests that have gone.
-void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned,
-             PaddedOperands padded, llvm::DenseSet<Operation *> &erased) {
+void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, OperandDecisions decided,
+             llvm::DenseSet<Operation *> &erased) {
+  auto &[turned, padded, scaled] = decided;
   AffineForOp root = c.nest.root();
   std::string reason;
   const ContractionPlace place(target);
@@ -251,6 +290,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       decision["operand_orders"] = std::move(turned.considered);
     if (!padded.considered.empty())
       decision["padding"] = std::move(padded.considered);
+    if (scaled)
+      decision["scales"] = std::move(scaled->considered);
     log->add("contraction", root, std::move(decision));
   }
 
@@ -271,11 +312,16 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       level && !plan && !llvm::is_contained(c.nest.tripCounts, std::nullopt))
     level->setAttr(secondsAttr, builder.getF64FloatAttr(lanePlan ? lanePlan->seconds : corePlan->seconds));
   SmallVector<Value> touched{c.c.memref};
+  SmallVector<const OperandProducer *> done;
   for (std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
-    if (*producer) {
-      group.push_back((*producer)->nest.root());
-      touched.push_back((*producer)->nest.stores.front().memref);
-    }
+    if (*producer)
+      done.push_back(&**producer);
+  if (scaled)
+    done.append({&scaled->a, &scaled->b});
+  for (const OperandProducer *producer : done) {
+    group.push_back(Nest(producer->nest).root());
+    touched.push_back(producer->nest.stores.front().memref);
+  }
   for (const EpilogueStep &step : task.epilogue)
     for (const Access &store : step.nest.stores)
       if (!llvm::is_contained(touched, store.memref))
@@ -351,31 +397,17 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
-      TurnedOperands turned;
-      PaddedOperands padded;
-      if (lanes) {
-        if (widenOperands(*contraction, **target))
-          contraction = recognizeContraction(*analyzeNest(root));
-        orientToResult(*contraction);
-        padded = findPaddedOperands(*contraction,
-                                    {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
-        padded.apply(*contraction);
-        auto done = turnOperands(*contraction, **target, *lanes, freedom, options.overrides, options.turnBefore);
-        if (failed(done))
-          return signalPassFailure();
-        turned = std::move(*done);
-        if (!turned.buffers.empty()) {
-          contraction = recognizeContraction(*analyzeNest(root));
-          orientToResult(*contraction);
-          padded.apply(*contraction);
-        }
-      }
+      FailureOr<OperandDecisions> decided = OperandDecisions();
+      if (lanes)
+        decided = decideOperands(
+            *contraction, {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)}, options);
+      if (failed(decided))
+        return signalPassFailure();
       // What a schedule has spread over a level already is the program of one member.
       PlanOptions ofMember = options;
       if (root->getParentOfType<tile::ParallelOp>())
         ofMember.threads = 1;
-      rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(turned), std::move(padded),
-              erased);
+      rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(*decided), erased);
       if (!lanes)
         continue;
       changed = true;

@@ -141,8 +141,9 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
 /// carries goes back into it), or elements that an earlier step reads at other places than its own.
 static bool overwritesInputs(const EpilogueStep &step, const Contraction &c, ArrayRef<EpilogueStep> earlier) {
   return llvm::any_of(step.nest.stores, [&](const Access &store) {
-    if (store.memref == c.a.access.memref || store.memref == c.b.access.memref)
-      return true;
+    for (const ContractionOperand *operand : {&c.a, &c.b})
+      if (store.memref == operand->access.memref || (operand->scale && store.memref == operand->scale->access.memref))
+        return true;
     Access place = onContraction(store, step, c);
     return llvm::any_of(earlier, [&](const EpilogueStep &other) {
       return llvm::any_of(other.nest.loads, [&](const Access &load) {

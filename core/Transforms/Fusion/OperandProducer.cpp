@@ -95,7 +95,7 @@ static Access onOperand(const Access &load, const Access &store, const Access &o
 }
 
 std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c, const ContractionOperand &operand,
-                                          ArrayRef<Operation *> group, std::string &reason) {
+                                          ArrayRef<Operation *> group, std::string &reason, bool byVectors) {
   auto refuse = [&](const char *why) {
     reason = why;
     return std::nullopt;
@@ -124,23 +124,24 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
   }
   if (!seen.all() || nest.depth() == 0)
     return refuse("it does not write one element a position");
-  if (!type.getLayout().isIdentity() || type.getShape().back() == 1)
+  if (byVectors && (!type.getLayout().isIdentity() || type.getShape().back() == 1))
     return refuse("its elements do not lie side by side");
   if (!isElementwise(nest))
     return refuse("its body is not element-wise");
 
   auto last = dyn_cast<AffineDimExpr>(store.map.getResults().back());
-  if (!last)
+  if (byVectors && !last)
     return refuse("its elements do not lie side by side");
-  unsigned lane = last.getPosition();
   for (const Access &load : nest.loads) {
     auto source = cast<MemRefType>(load.memref.getType());
     if (load.memref == store.memref)
       return refuse("it reads what it writes");
     if (!isPlain(source.getElementType()))
       return refuse("it reads elements of less than a byte");
-    ProducerSource one{onOperand(load, store, operand.access), load.map.isFunctionOfDim(lane)};
-    if (one.alongLanes) {
+    ProducerSource one{onOperand(load, store, operand.access)};
+    const unsigned lane = last ? last.getPosition() : 0;
+    if (byVectors && load.map.isFunctionOfDim(lane)) {
+      one.alongLanes = true;
       // Element after element along the last index, and that alone.
       auto step = linearCoefficient(load.map.getResults().back(), lane);
       bool elsewhere = llvm::any_of(load.map.getResults().drop_back(),

@@ -48,10 +48,10 @@ struct OperandProducer {
 mlir::affine::AffineForOp findProducer(const Contraction &c, const ContractionOperand &operand);
 
 /// That nest as work of the packing copy; nullopt with `reason` (for a remark) where it cannot be. `group`: nests that
-/// are rewritten together with the contraction.
+/// are rewritten together with the contraction. Not `byVectors`: its elements may lie in any order.
 std::optional<OperandProducer> asProducer(mlir::affine::AffineForOp root, const Contraction &c,
                                           const ContractionOperand &operand, llvm::ArrayRef<mlir::Operation *> group,
-                                          std::string &reason);
+                                          std::string &reason, bool byVectors = true);
 
 /// `lanes` consecutive elements of the operand at the current position, computed from the sources; zeros from `valid`
 /// on (null: all are there). 0 lanes: one scalar.

@@ -32,7 +32,9 @@ void writeElement(ElementKind kind, void *data, int64_t index, double value);
 
 /// c = a * b + c, or a * b if the unit does not accumulate. Products are summed in float64 (integers: exactly) and
 /// rounded once into c's type: an instruction that rounds in between may differ in the last bits, not on exact inputs.
-void runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c);
+/// `scaleA`, `scaleB`: of a unit that takes scales.
+void runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c, const void *scaleA = nullptr,
+             const void *scaleB = nullptr);
 
 } // namespace tilewright
 

@@ -63,6 +63,16 @@ func.func @mma(%b: !row, %c: !row) -> (!row, !row) {
   return %x, %y : !row, !row
 }
 
+// A scale may be NaN.
+// CHECK-LABEL: @scaled_mma
+// CHECK: %[[D:.*]] = tile.mma
+// CHECK-NEXT: return %[[D]]
+func.func @scaled_mma(%c: !one, %s: !one) -> !one {
+  %z = tile.zero : !one
+  %d = tile.mma %z, %z, %c scales(%s, %s) {unit = "acme.mx"} : !one, !one, !one scales(!one, !one)
+  return %d : !one
+}
+
 // CHECK-LABEL: @map
 // CHECK-SAME: %[[A:[a-z0-9]+]]: !tile.fragment{{.*}}, %[[B:[a-z0-9]+]]: !tile.fragment
 // CHECK-NEXT: %[[R:.*]] = tile.map(%[[X:.*]] = %[[A]])

@@ -95,6 +95,26 @@ func.func @product(%a: !tile.fragment<1x1xf32, #one>, %b: !tile.fragment<1x2xf32
 
 // -----
 
+#one = #tile.layout<>
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @scales(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<2x1xf32, #col2>, %c: !tile.fragment<1x1xf32, #one>) {
+  // expected-error@+1 {{scales of a 1x2 a and a 2x1 b are 1 x s and s x 1, with an s that divides 2; got 1x2 and 1x1}}
+  %0 = tile.mma %a, %b, %c scales(%a, %c) {unit = "acme.mx"} : !tile.fragment<1x2xf32, #row2>, !tile.fragment<2x1xf32, #col2>, !tile.fragment<1x1xf32, #one> scales(!tile.fragment<1x2xf32, #row2>, !tile.fragment<1x1xf32, #one>)
+  return
+}
+
+// -----
+
+#one = #tile.layout<>
+func.func @one_scale(%a: !tile.fragment<1x1xf32, #one>) {
+  // expected-error@+1 {{takes scales of a and of b, got 1}}
+  %0 = tile.mma %a, %a, %a scales(%a) {unit = "acme.mx"} : !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one> scales(!tile.fragment<1x1xf32, #one>)
+  return
+}
+
+// -----
+
 #row2 = #tile.layout<elements = [0, 1]>
 #col2 = #tile.layout<elements = [1, 0]>
 func.func @map_shape(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<2x1xf32, #col2>) {

@@ -117,3 +117,16 @@ func.func @sizes(%n: index, %given: index) {
   tile.require_size %n, %given output 1 dimension 2
   return
 }
+
+// A unit that takes one scale for two elements along k.
+// CHECK-LABEL: @scaled
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} scales(%{{.*}}, %{{.*}}) {unit = "acme.mx"} : <1x4xf8E4M3FN, #{{.*}}>, <4x1xf8E4M3FN, #{{.*}}>, <1x1xf32, #{{.*}}> scales(!tile.fragment<1x2xf8E8M0FNU, #{{.*}}>, !tile.fragment<2x1xf8E8M0FNU, #{{.*}}>)
+func.func @scaled(%a: !tile.fragment<1x4xf8E4M3FN, #tile.layout<elements = [0, 1, 0, 2]>>, %b: !tile.fragment<4x1xf8E4M3FN, #col4>,
+                  %c: !a, %s: !tile.fragment<1x2xf8E8M0FNU, #tile.layout<elements = [0, 1]>>,
+                  %t: !tile.fragment<2x1xf8E8M0FNU, #tile.layout<elements = [1, 0]>>) -> !a {
+  %d = tile.mma %a, %b, %c scales(%s, %t) {unit = "acme.mx"}
+    : !tile.fragment<1x4xf8E4M3FN, #tile.layout<elements = [0, 1, 0, 2]>>, !tile.fragment<4x1xf8E4M3FN, #col4>, !a
+      scales(!tile.fragment<1x2xf8E8M0FNU, #tile.layout<elements = [0, 1]>>,
+             !tile.fragment<2x1xf8E8M0FNU, #tile.layout<elements = [1, 0]>>)
+  return %d : !a
+}

@@ -161,8 +161,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::MmaOp>(op)) {
     if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && readsScratchpad(*unit))
       return groupUnit(each, *unit);
-    FailureOr<Value> result =
-        callUnit(builder, each, target, module, value(each.getA()), value(each.getB()), value(each.getC()));
+    FailureOr<Value> result = callUnit(builder, each, target, module, value(each.getA()), value(each.getB()),
+                                       value(each.getC()), valuesOf(each.getScales()));
     if (failed(result))
       return failure();
     values.map(each.getResult(), *result);

@@ -52,6 +52,18 @@ static Value toScalable(UnitEmitter &emitter, Value value, int64_t scale, Type s
 
 //===-- Units -------------------------------------------------------------===//
 
+/// The scales of a lane in a register of the type `storage`, zero-extended; null: as they are.
+static Value scalesIn(UnitEmitter &emitter, Value scales, Type storage) {
+  if (!storage)
+    return scales;
+  const int64_t bits = bitsOfType(scales.getType());
+  Value whole = castTo(emitter.builder, emitter.loc, scales, emitter.builder.getIntegerType(bits));
+  Type integer = emitter.builder.getIntegerType(bitsOfType(storage));
+  if (bits < bitsOfType(storage))
+    whole = LLVM::ZExtOp::create(emitter.builder, emitter.loc, integer, whole);
+  return castTo(emitter.builder, emitter.loc, whole, storage);
+}
+
 FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &unit) {
   const UnitOperand *operands[] = {&unit.a, &unit.b, &unit.c};
   LLVM::CallOp call = emitter.call;
@@ -68,6 +80,12 @@ FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &un
         return value;
       int64_t count = bitsOfType(value.getType()) / bitsOfType(storage);
       return castTo(emitter.builder, emitter.loc, value, VectorType::get(count, storage));
+    }
+    if (unit.scales && (role == "ScaleA" || role == "ScaleB")) {
+      const bool isA = role.back() == 'A';
+      const UnitOperand &operand = isA ? unit.scales->a : unit.scales->b;
+      return scalesIn(emitter, call.getArgOperands()[isA ? 3 : 4],
+                      parseRecordType(operand.storage, *call.getContext()));
     }
     APInt number;
     if (role.size() == 5 && role.starts_with("Tile") && role[4] >= 'A' && role[4] <= 'C' &&

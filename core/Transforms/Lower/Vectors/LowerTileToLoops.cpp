@@ -216,7 +216,12 @@ private:
     }
     Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
           result = define(op.getResult());
-    int64_t depth = op.getA().getType().getCols();
+    int64_t depth = op.getA().getType().getCols(), block = 0;
+    SmallVector<Value, 2> scales;
+    for (Value each : op.getScales())
+      scales.push_back(buffers.of(each));
+    if (!scales.empty())
+      block = depth / cast<tile::FragmentType>(op.getScales().front().getType()).getCols();
     FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       Value zero = arith::ConstantIndexOp::create(at, loc, 0), one = arith::ConstantIndexOp::create(at, loc, 1);
       Value extent = arith::ConstantIndexOp::create(at, loc, depth);
@@ -225,6 +230,15 @@ private:
           [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
             Value x = widen(inner, loc, read(inner, loc, a, {point[0], k}), type, unsignedA);
             Value y = widen(inner, loc, read(inner, loc, b, {k, point[1]}), type, unsignedB);
+            if (block) {
+              Value number = arith::DivUIOp::create(inner, loc, k, arith::ConstantIndexOp::create(inner, loc, block));
+              auto times = [&](Value factor, Value scale, ValueRange place) -> Value {
+                return arith::MulFOp::create(inner, loc, factor,
+                                             widen(inner, loc, read(inner, loc, scale, place), type, false));
+              };
+              x = times(x, scales[0], {point[0], number});
+              y = times(y, scales[1], {number, point[1]});
+            }
             Value next;
             if (isFloat)
               next = arith::AddFOp::create(inner, loc, arith::MulFOp::create(inner, loc, x, y), carried[0]);

@@ -241,8 +241,8 @@ namespace {
 struct MmaLowering : ChipPattern<tile::MmaOp> {
   using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> result =
-        tilewright::callUnit(rewriter, op, *target, module, adaptor.getA(), adaptor.getB(), adaptor.getC());
+    FailureOr<Value> result = tilewright::callUnit(rewriter, op, *target, module, adaptor.getA(), adaptor.getB(),
+                                                   adaptor.getC(), adaptor.getScales());
     if (failed(result))
       return failure();
     rewriter.replaceOp(op, *result);

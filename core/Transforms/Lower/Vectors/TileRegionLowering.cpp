@@ -86,7 +86,7 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
 }
 
 FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
-                                      ModuleOp module, Value a, Value b, Value c) {
+                                      ModuleOp module, Value a, Value b, Value c, ValueRange scales) {
   FailureOr<const MatrixUnit *> named = requireUnit(op, target, op.getUnit());
   if (failed(named))
     return failure();
@@ -95,6 +95,13 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
       failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
       failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
     return failure();
+  if (unit->scales.has_value() == scales.empty())
+    return op.emitOpError() << "unit " << op.getUnit()
+                            << (unit->scales ? " takes scales of a and b" : " takes no scales");
+  for (auto [i, fragment] : llvm::enumerate(op.getScales().getTypes()))
+    if (failed(checkOperand(op, i == 0 ? "scales of a" : "scales of b", cast<tile::FragmentType>(fragment),
+                            i == 0 ? unit->scales->a : unit->scales->b)))
+      return failure();
   Location loc = op.getLoc();
   int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
   if (unit->a.residence == Residence::BroadcastScalar)
@@ -107,6 +114,7 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
   for (auto [operand, fragment] : llvm::zip_equal(operands, fragments))
     if (fragment.getNumber() >= 0)
       operand = arith::ConstantIntOp::create(builder, loc, fragment.getNumber(), 32);
+  llvm::append_range(operands, scales);
   bool inPlace = op.getC().getType().getNumber() >= 0;
   auto call = callByName(builder, loc, module, (unitPrefix + op.getUnit()).str(), operands,
                          inPlace ? TypeRange() : TypeRange(c.getType()));

@@ -34,6 +34,7 @@ struct ChipTable {
   std::vector<MatrixUnit> units;
   std::vector<CopyEngine> copies;
   std::vector<VectorOp> vectorOps;
+  std::vector<LaneInstruction> laneInstructions;
   std::vector<Fact> numbers;
 
   bool hasFeature(llvm::StringRef feature) const;
@@ -56,6 +57,7 @@ public:
   llvm::ArrayRef<MatrixUnit> units() const override { return facts.units; }
   llvm::ArrayRef<CopyEngine> copies() const override { return facts.copies; }
   llvm::ArrayRef<VectorOp> vectorOps() const override { return facts.vectorOps; }
+  llvm::ArrayRef<LaneInstruction> laneInstructions() const override { return facts.laneInstructions; }
   llvm::ArrayRef<Fact> numbers() const override { return facts.numbers; }
   bool hasFeature(llvm::StringRef feature) const override { return facts.hasFeature(feature); }
   CodegenTarget codegen() const override;

@@ -66,7 +66,7 @@ public:
   virtual std::string defaultChip() const;
   /// The description of a chip; an unknown name is an error that offers the nearest ones (`unknownName`).
   virtual llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef chip) const = 0;
-  /// Dialects that the target's own passes make.
+  /// Dialects of the ops that the target's own passes, its `laneOps` and the records of its chips make.
   virtual void registerDialects(mlir::DialectRegistry &registry) const;
   /// Passes of the target at a slot of the pipeline: they run at the end of the stage before it. Passes that are
   /// registered (mlir::registerPass, in the target's constructor) can be named to tw-opt and run from a reproducer.
@@ -79,7 +79,7 @@ public:
   virtual std::vector<std::string> imageKinds() const { return {}; }
   /// The code of `module` (LLVM IR for a chip of this target, optimised) as one of these kinds.
   virtual llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) const;
-  /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
+  /// A measurement of the machine that this process runs on as `tw-calibrate` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
   virtual llvm::Expected<std::string> measure(bool save) const;
 };
@@ -104,8 +104,11 @@ public:
   llvm::Error loadSearchPath();
 
   llvm::Expected<const Target *> target(llvm::StringRef name);
+  /// The target of "target", "target:chip" or "target:chip@PATH=VALUE,..".
+  llvm::Expected<const Target *> targetOf(llvm::StringRef targetAndChip);
   std::vector<const Target *> targets();
-  /// The description of "target" or "target:chip"; made once and kept.
+  /// The description of "target" or "target:chip"; made once and kept. "target:chip@PATH=VALUE,.." is that chip with
+  /// other numbers, named as `tw-targets --json` has them: "acme:one@clockMHz=900,memories.scratchpad.bytes=512K".
   llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef targetAndChip);
 
 private:
@@ -121,7 +124,7 @@ void registerLinkedTargets();
 
 /// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
 /// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
-inline constexpr uint32_t targetApiVersion = 8;
+inline constexpr uint32_t targetApiVersion = 9;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

@@ -226,6 +226,12 @@ struct VectorOp {
   Emission emit;
 };
 
+/// What a lane does in one instruction: `does` is a word of docs/chip-description.md.
+struct LaneInstruction {
+  std::string does;
+  Emission emit;
+};
+
 /// What LLVM needs to generate code for a chip: the words of `llc -mtriple -mcpu -mattr`.
 struct CodegenTarget {
   std::string triple;
@@ -276,6 +282,7 @@ public:
   virtual llvm::ArrayRef<MatrixUnit> units() const = 0;
   virtual llvm::ArrayRef<CopyEngine> copies() const { return {}; }
   virtual llvm::ArrayRef<VectorOp> vectorOps() const { return {}; }
+  virtual llvm::ArrayRef<LaneInstruction> laneInstructions() const { return {}; }
   virtual llvm::ArrayRef<Fact> numbers() const { return {}; }
   virtual bool hasFeature(llvm::StringRef feature) const = 0;
   /// One of the numbers; nullopt = unknown.
