@@ -93,13 +93,13 @@ Value argumentFor(Value memref) {
   return memref;
 }
 
-/// Whether `value` is a constant argument of the function, or a view of one.
+/// Whether `value` is a constant argument of a public function, or a view of one.
 bool isConstantArgument(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
   auto argument = dyn_cast<BlockArgument>(value);
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function && argument.getOwner()->isEntryBlock() &&
+  return function && function.isPublic() && argument.getOwner()->isEntryBlock() &&
          function.getArgAttr(argument.getArgNumber(), tilewright::constantAttr);
 }
 

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
@@ -40,17 +41,17 @@ using namespace tilewright;
 
 namespace {
 
-/// The bound buffers of a kernel, and the kernel that fills them.
+/// The bound buffers of a kernel.
 struct BoundKernel {
-  func::FuncOp kernel, fills;
-  SmallVector<unsigned> constants; // arguments of `kernel` that `fills` takes before the buffers
+  func::FuncOp fills;              // the kernel that fills them
+  SmallVector<unsigned> constants; // arguments of the first one that it takes before the buffers
   SmallVector<MemRefType> buffers;
-  unsigned position = 0; // of the first buffer among the arguments of `kernel`
+  unsigned position = 0; // of the first buffer among the arguments of the first one
 };
 
 class Binder {
 public:
-  explicit Binder(ModuleOp module) : module(module), symbols(module) {}
+  explicit Binder(ModuleOp module) : symbols(module) {}
 
   /// Takes the filling of bound buffers out of `kernel`; null where it has none.
   std::optional<BoundKernel> split(func::FuncOp kernel);
@@ -58,10 +59,20 @@ public:
   void bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundKernel> &kernels);
 
 private:
-  Value clone(Value value, OpBuilder &b, IRMapping &mapping);
-  Value viewOf(OpBuilder &b, Location loc, Value bytes, int64_t offset, MemRefType type);
+  /// A call whose kernel has bound buffers, and where these lie among the bytes.
+  struct Call {
+    mutable func::CallOp op; // which has no const methods
+    const BoundKernel *kernel;
+    SmallVector<int64_t> offsets;
+  };
 
-  ModuleOp module;
+  func::FuncOp makeFilling(func::FuncOp kernel, ArrayRef<Operation *> moved, ArrayRef<Value> arguments,
+                           ArrayRef<Value> temporaries, ArrayRef<memref::AllocOp> buffers);
+  void makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
+  void passBytes(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
+  Value clone(Value value, OpBuilder &b, IRMapping &mapping);
+  SmallVector<Value> viewsOf(OpBuilder &b, Value bytes, const Call &call);
+
   SymbolTable symbols;
 };
 
@@ -90,16 +101,9 @@ Value argumentOf(Value array) {
   return array;
 }
 
-std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
-  Block &body = kernel.front();
-  SmallVector<memref::AllocOp> buffers;
-  for (auto alloc : body.getOps<memref::AllocOp>())
-    if (alloc->hasAttr(boundAttr))
-      buffers.push_back(alloc);
-  if (buffers.empty())
-    return std::nullopt;
-
-  const SmallVector<Operation *> moved = fillingOf(buffers, body);
+/// Arrays that `moved` takes from outside: arguments of the kernel, and buffers of its own other than `buffers`.
+std::pair<SmallVector<Value>, SmallVector<Value>> arraysOf(ArrayRef<Operation *> moved, Block &body,
+                                                           ArrayRef<memref::AllocOp> buffers) {
   llvm::SetVector<Value> arguments, temporaries;
   for (Operation *op : moved)
     op->walk([&](Operation *inner) {
@@ -110,61 +114,79 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
           temporaries.insert(operand);
       }
     });
+  return {llvm::to_vector(arguments), llvm::to_vector(temporaries)};
+}
 
+/// Erases a buffer of which nothing is left but that it is freed.
+void eraseUnused(Operation *alloc) {
+  if (!llvm::all_of(alloc->getUsers(), llvm::IsaPred<memref::DeallocOp>))
+    return;
+  for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
+    user->erase();
+  alloc->erase();
+}
+
+std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
+  Block &body = kernel.front();
+  SmallVector<memref::AllocOp> buffers;
+  for (auto alloc : body.getOps<memref::AllocOp>())
+    if (alloc->hasAttr(boundAttr))
+      buffers.push_back(alloc);
+  if (buffers.empty())
+    return std::nullopt;
+
+  const SmallVector<Operation *> moved = fillingOf(buffers, body);
+  const auto [arguments, temporaries] = arraysOf(moved, body, buffers);
   BoundKernel result;
-  result.kernel = kernel;
-  OpBuilder b(kernel);
-  SmallVector<Type> types = llvm::to_vector(ValueRange(arguments.getArrayRef()).getTypes());
-  for (memref::AllocOp buffer : buffers) {
-    result.buffers.push_back(buffer.getType());
-    types.push_back(buffer.getType());
-  }
   for (Value argument : arguments)
     result.constants.push_back(cast<BlockArgument>(argument).getArgNumber());
-  result.fills =
-      func::FuncOp::create(b, kernel.getLoc(), (kernel.getName() + "_bind").str(), b.getFunctionType(types, {}));
-  result.fills.setPrivate();
-  result.fills->setAttr(kernelAttr, b.getUnitAttr());
-  symbols.insert(result.fills, kernel->getIterator());
-  Block *filling = result.fills.addEntryBlock();
-  b.setInsertionPointToStart(filling);
-  IRMapping mapping;
-  mapping.map(arguments.getArrayRef(), filling->getArguments().take_front(arguments.size()));
-  for (auto [buffer, argument] : llvm::zip(buffers, filling->getArguments().drop_front(arguments.size())))
-    mapping.map(buffer.getResult(), argument);
-  for (Value temporary : temporaries)
-    b.clone(*temporary.getDefiningOp(), mapping);
-  for (Operation *op : moved)
-    b.clone(*op, mapping);
-  func::ReturnOp::create(b, kernel.getLoc());
+  for (memref::AllocOp buffer : buffers)
+    result.buffers.push_back(buffer.getType());
+  result.fills = makeFilling(kernel, moved, arguments, temporaries, buffers);
 
-  // Arrays come before other arguments.
+  // The kernel takes the buffers as its last arrays; numbers come after arrays.
   auto isArray = [](Type type) { return isa<MemRefType>(type); };
   result.position = llvm::find_if_not(kernel.getArgumentTypes(), isArray) - kernel.getArgumentTypes().begin();
   for (auto [i, buffer] : llvm::enumerate(buffers)) {
     const unsigned position = result.position + i;
     (void)kernel.insertArgument(position, buffer.getType(), {}, buffer.getLoc());
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      if (isa<memref::DeallocOp>(user))
+        user->erase();
     buffer.getResult().replaceAllUsesWith(kernel.getArgument(position));
   }
   for (Operation *op : llvm::reverse(moved))
     if (op->use_empty())
       op->erase();
-  auto eraseUnused = [](Operation *alloc) {
-    if (!llvm::all_of(alloc->getUsers(), llvm::IsaPred<memref::DeallocOp>))
-      return;
-    for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
-      user->erase();
-    alloc->erase();
-  };
   for (Value temporary : temporaries)
     eraseUnused(temporary.getDefiningOp());
   for (memref::AllocOp buffer : buffers)
-    eraseUnused(buffer);
-  for (Value argument : ArrayRef<Value>(kernel.getArguments().begin(), kernel.getArguments().end()))
-    for (Operation *user : llvm::make_early_inc_range(argument.getUsers()))
-      if (auto dealloc = dyn_cast<memref::DeallocOp>(user))
-        dealloc->erase();
+    buffer->erase();
   return result;
+}
+
+/// A kernel of `arguments` of `kernel` and `buffers` with what fills these.
+func::FuncOp Binder::makeFilling(func::FuncOp kernel, ArrayRef<Operation *> moved, ArrayRef<Value> arguments,
+                                 ArrayRef<Value> temporaries, ArrayRef<memref::AllocOp> buffers) {
+  OpBuilder b(kernel);
+  SmallVector<Value> taken(arguments);
+  for (memref::AllocOp buffer : buffers)
+    taken.push_back(buffer);
+  auto fills = func::FuncOp::create(b, kernel.getLoc(), (kernel.getName() + "_bind").str(),
+                                    b.getFunctionType(ValueRange(taken).getTypes(), {}));
+  fills.setPrivate();
+  fills->setAttr(kernelAttr, b.getUnitAttr());
+  symbols.insert(fills, kernel->getIterator());
+  Block *filling = fills.addEntryBlock();
+  b.setInsertionPointToStart(filling);
+  IRMapping mapping;
+  mapping.map(taken, filling->getArguments());
+  for (Value temporary : temporaries)
+    b.clone(*temporary.getDefiningOp(), mapping);
+  for (Operation *op : moved)
+    b.clone(*op, mapping);
+  func::ReturnOp::create(b, kernel.getLoc());
+  return fills;
 }
 
 /// What `value`, an argument of a function or made of such ones outside of all loops, is where `b` writes.
@@ -178,88 +200,92 @@ Value Binder::clone(Value value, OpBuilder &b, IRMapping &mapping) {
   return b.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-Value Binder::viewOf(OpBuilder &b, Location loc, Value bytes, int64_t offset, MemRefType type) {
-  Value begin = arith::ConstantIndexOp::create(b, loc, offset);
-  return memref::ViewOp::create(b, loc, type, bytes, begin, ValueRange());
+SmallVector<Value> Binder::viewsOf(OpBuilder &b, Value bytes, const Call &call) {
+  SmallVector<Value> views;
+  for (auto [offset, type] : llvm::zip_equal(call.offsets, call.kernel->buffers)) {
+    Value begin = arith::ConstantIndexOp::create(b, call.op.getLoc(), offset);
+    views.push_back(memref::ViewOp::create(b, call.op.getLoc(), type, bytes, begin, ValueRange()));
+  }
+  return views;
 }
 
 void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundKernel> &kernels) {
-  SmallVector<func::CallOp> calls;
+  SmallVector<Call> calls;
+  int64_t bytes = 0;
   function.walk([&](func::CallOp call) {
-    if (kernels.contains(call.getCallee()))
-      calls.push_back(call);
+    auto kernel = kernels.find(call.getCallee());
+    if (kernel == kernels.end())
+      return;
+    Call &added = calls.emplace_back(Call{call, &kernel->second, {}});
+    for (MemRefType buffer : kernel->second.buffers) {
+      added.offsets.push_back(bytes);
+      bytes += llvm::alignTo(buffer.getNumElements() * elementBytes(buffer.getElementType()), bufferAlignment);
+    }
   });
   if (calls.empty())
     return;
-  // Where each buffer lies.
-  SmallVector<int64_t> offsets;
-  int64_t bytes = 0;
-  for (func::CallOp call : calls)
-    for (MemRefType buffer : kernels.find(call.getCallee())->second.buffers) {
-      offsets.push_back(bytes);
-      bytes += llvm::alignTo(buffer.getNumElements() * llvm::divideCeil(buffer.getElementTypeBitWidth(), 8),
-                             bufferAlignment);
-    }
+  auto type = MemRefType::get({bytes}, IntegerType::get(function.getContext(), 8));
+  makeBinding(function, calls, type);
+  passBytes(function, calls, type);
+}
 
-  OpBuilder b(function);
-  Location loc = function.getLoc();
-  auto type = MemRefType::get({bytes}, b.getI8Type());
-  SmallVector<unsigned> constants;
-  SmallVector<Type> types;
-  llvm::SmallSetVector<Value, 8> read;
-  for (func::CallOp call : calls)
-    for (unsigned operand : kernels.find(call.getCallee())->second.constants)
-      read.insert(argumentOf(call.getOperand(operand)));
+/// The function that fills the bytes of all calls from the constant arguments that it needs.
+void Binder::makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes) {
+  llvm::SmallDenseSet<Value> read;
+  for (const Call &each : calls)
+    for (unsigned operand : each.kernel->constants)
+      read.insert(argumentOf(each.op.getOperand(operand)));
+  SmallVector<Value> constants;
+  SmallVector<int64_t> inputs;
   for (BlockArgument argument : function.getArguments())
     if (read.contains(argument)) {
-      constants.push_back(argument.getArgNumber());
-      types.push_back(argument.getType());
+      constants.push_back(argument);
+      inputs.push_back(argument.getArgNumber());
     }
-  types.push_back(type);
+  SmallVector<Type> types = llvm::to_vector(ValueRange(constants).getTypes());
+  types.push_back(bytes);
+
+  OpBuilder b(function);
+  const Location loc = function.getLoc();
   auto binds = func::FuncOp::create(b, loc, (function.getName() + "_bind").str(), b.getFunctionType(types, {}));
   binds->setAttr(arrayResultsAttr, b.getDenseBoolArrayAttr({true}));
-  SmallVector<int64_t> inputs(constants.begin(), constants.end());
   binds->setAttr(bindsAttr, b.getDictionaryAttr({b.getNamedAttr("function", b.getStringAttr(function.getName())),
                                                  b.getNamedAttr("inputs", b.getDenseI64ArrayAttr(inputs))}));
   symbols.insert(binds, function->getIterator());
   b.setInsertionPointToStart(binds.addEntryBlock());
   IRMapping mapping;
-  for (auto [i, position] : llvm::enumerate(constants))
-    mapping.map(function.getArgument(position), binds.getArgument(i));
-  Value filled = binds.getArguments().back();
-  size_t next = 0;
-  for (func::CallOp call : calls) {
-    const BoundKernel &kernel = kernels.find(call.getCallee())->second;
+  mapping.map(constants, binds.getArguments().drop_back());
+  for (const Call &each : calls) {
     SmallVector<Value> operands;
-    for (unsigned position : kernel.constants)
-      operands.push_back(clone(call.getOperand(position), b, mapping));
-    for (auto [i, buffer] : llvm::enumerate(kernel.buffers))
-      operands.push_back(viewOf(b, loc, filled, offsets[next + i], buffer));
-    func::CallOp::create(b, call.getLoc(), kernel.fills, operands);
-    next += kernel.buffers.size();
+    for (unsigned position : each.kernel->constants)
+      operands.push_back(clone(each.op.getOperand(position), b, mapping));
+    llvm::append_range(operands, viewsOf(b, binds.getArguments().back(), each));
+    func::CallOp::create(b, each.op.getLoc(), each.kernel->fills, operands);
   }
   func::ReturnOp::create(b, loc);
+}
 
-  // The bytes are the last input.
+/// The bytes are the last input of the function, and their parts those of the calls.
+void Binder::passBytes(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes) {
+  OpBuilder b(function);
   auto results = function->getAttrOfType<DenseBoolArrayAttr>(arrayResultsAttr);
-  unsigned position = function.getNumArguments() - (results ? llvm::count(results.asArrayRef(), true) : 0);
-  (void)function.insertArgument(position, type, b.getDictionaryAttr(b.getNamedAttr(boundAttr, b.getUnitAttr())), loc);
+  const unsigned position = function.getNumArguments() - (results ? llvm::count(results.asArrayRef(), true) : 0);
+  (void)function.insertArgument(position, bytes, b.getDictionaryAttr(b.getNamedAttr(boundAttr, b.getUnitAttr())),
+                                function.getLoc());
   if (auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr)) {
     SmallVector<Attribute> all(shapes.begin(), shapes.end());
-    unsigned symbolsOf = all.empty() ? 0 : cast<AffineMapAttr>(all.front()).getValue().getNumSymbols();
-    all.insert(all.begin() + position,
-               AffineMapAttr::get(AffineMap::get(0, symbolsOf, {b.getAffineConstantExpr(bytes)}, b.getContext())));
+    const unsigned sizes = all.empty() ? 0 : cast<AffineMapAttr>(all.front()).getValue().getNumSymbols();
+    AffineMap extent = AffineMap::get(0, sizes, {b.getAffineConstantExpr(bytes.getDimSize(0))}, b.getContext());
+    all.insert(all.begin() + position, AffineMapAttr::get(extent));
     function->setAttr(shapesAttr, b.getArrayAttr(all));
   }
-  next = 0;
-  for (func::CallOp call : calls) {
-    const BoundKernel &kernel = kernels.find(call.getCallee())->second;
+  if (auto inputs = function->getAttrOfType<IntegerAttr>("tilewright.inputs"))
+    function->setAttr("tilewright.inputs", b.getI64IntegerAttr(inputs.getInt() + 1));
+  for (const Call &each : calls) {
+    func::CallOp call = each.op;
     b.setInsertionPoint(call);
-    SmallVector<Value> operands(call.getOperands());
-    SmallVector<Value> views;
-    for (MemRefType buffer : kernel.buffers)
-      views.push_back(viewOf(b, call.getLoc(), function.getArgument(position), offsets[next++], buffer));
-    operands.insert(operands.begin() + kernel.position, views.begin(), views.end());
+    SmallVector<Value> operands(call.getOperands()), views = viewsOf(b, function.getArgument(position), each);
+    operands.insert(operands.begin() + each.kernel->position, views.begin(), views.end());
     call.getOperandsMutable().assign(operands);
   }
 }

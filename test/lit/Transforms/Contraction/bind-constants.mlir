@@ -50,13 +50,14 @@ func.func private @pack(%x: memref<4xf32>, %w: memref<8x4xf32> {tilewright.const
 // CHECK: %[[SECOND:.*]] = memref.view %[[BYTES]][%c128{{.*}}][]
 // CHECK-NEXT: call @pack_bind(%[[VIEW]], %[[SECOND]])
 // CHECK: func.func @f(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<8x1x4xf32> {tilewright.constant}, %[[GIVEN:.*]]: memref<256xi8> {tilewright.bound}, %{{.*}}: memref<8xf32>)
-// CHECK-SAME: tilewright.shapes = [#{{.*}}, #{{.*}}, #{{.*}}, #[[BYTES_MAP:.*]], #{{.*}}]
+// CHECK-SAME: tilewright.inputs = 4 : i64, tilewright.shapes = [#{{.*}}, #{{.*}}, #{{.*}}, #[[BYTES_MAP:.*]], #{{.*}}]
 // CHECK: %[[A:.*]] = memref.view %[[GIVEN]][%c0
 // CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[A]], %{{.*}})
 // CHECK: %[[B:.*]] = memref.view %[[GIVEN]][%c128
 // CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[B]], %{{.*}})
 func.func @f(%x: memref<4xf32>, %z: memref<4xf32>, %w: memref<8x1x4xf32> {tilewright.constant}, %y: memref<8xf32>)
     attributes {tilewright.array_results = array<i1: true>,
+                tilewright.inputs = 3 : i64,
                 tilewright.shapes = [affine_map<() -> (4)>, affine_map<() -> (4)>, affine_map<() -> (8, 1, 4)>, affine_map<() -> (8)>]} {
   %n = arith.constant 8 : index
   %v = memref.collapse_shape %w [[0, 1], [2]] : memref<8x1x4xf32> into memref<8x4xf32>
