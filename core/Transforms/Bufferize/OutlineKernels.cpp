@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
@@ -95,9 +96,8 @@ Value argumentFor(Value memref) {
 
 /// Whether `value` is a constant argument of a public function, or a view of one.
 bool isConstantArgument(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  auto argument = dyn_cast<BlockArgument>(value);
+  auto array = dyn_cast<MemrefValue>(value);
+  auto argument = array ? dyn_cast<BlockArgument>(Value(memref::skipViewLikeOps(array))) : BlockArgument();
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
   return function && function.isPublic() && argument.getOwner()->isEntryBlock() &&
          function.getArgAttr(argument.getArgNumber(), tilewright::constantAttr);

@@ -26,9 +26,9 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -92,13 +92,6 @@ SmallVector<Operation *> fillingOf(ArrayRef<memref::AllocOp> buffers, Block &bod
   SmallVector<Operation *> inOrder(filling.begin(), filling.end());
   llvm::sort(inOrder, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
   return inOrder;
-}
-
-/// The argument of the function that `array`, a constant one, is a view of.
-Value argumentOf(Value array) {
-  while (auto view = array.getDefiningOp<ViewLikeOpInterface>())
-    array = view.getViewSource();
-  return array;
 }
 
 /// Arrays that `moved` takes from outside: arguments of the kernel, and buffers of its own other than `buffers`.
@@ -234,7 +227,7 @@ void Binder::makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType
   llvm::SmallDenseSet<Value> read;
   for (const Call &each : calls)
     for (unsigned operand : each.kernel->constants)
-      read.insert(argumentOf(each.op.getOperand(operand)));
+      read.insert(memref::skipViewLikeOps(cast<MemrefValue>(each.op.getOperand(operand))));
   SmallVector<Value> constants;
   SmallVector<int64_t> inputs;
   for (BlockArgument argument : function.getArguments())

@@ -17,6 +17,7 @@
 #include "core/Analysis/Guards.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -92,16 +93,14 @@ static SmallVector<AffineForOp> writeBorder(const PaddedArray &array) {
     if (count == 0)
       return;
     OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Value> ivs;
+    SmallVector<int64_t> trips;
     SmallVector<AffineExpr> places;
     for (unsigned e = 0; e < sizes.size(); ++e) {
-      auto loop = AffineForOp::create(builder, loc, 0, e < d ? array.sizes[e] : e == d ? count : sizes[e]);
-      if (e == 0)
-        nests.push_back(loop);
-      ivs.push_back(loop.getInductionVar());
+      trips.push_back(e < d ? array.sizes[e] : e == d ? count : sizes[e]);
       places.push_back(builder.getAffineDimExpr(e) + (e < d ? array.low[e] : 0));
-      builder.setInsertionPointToStart(loop.getBody());
     }
+    const SmallVector<Value> ivs = elementLoops(builder, loc, trips);
+    nests.push_back(getForInductionVarOwner(ivs.front()));
     Value around = arith::ConstantOp::create(builder, loc, array.around);
     for (int64_t begin : begins) {
       SmallVector<AffineExpr> own(places);
