@@ -286,6 +286,33 @@ bool Planner::prefetchesResult(int64_t fragments) const {
   return steps >= leastSteps && steps * fragments >= machine.level(bytes).latency;
 }
 
+/// Whether the scalars of the next row tile are prefetched: each step of k reads lines that no hardware prefetcher
+/// foresees, the operand lies beyond the second cache, and the prefetches are few beside the step's units.
+bool Planner::prefetchesRows(const ContractionPlan &p) const {
+  constexpr int64_t leastUnits = 16; // a prefetch: a sixteenth of the units' time at most on as many load ports
+  const Memory *second = machine.cache(1);
+  const ContractionOperand &s = p.scalarOperand(c);
+  if (p.isBlock() || p.packScalars || !p.rowDim || !second || !isStatic(*p.rowDim) || readsAlongK(p) ||
+      distinctElements(s.access) * double(bytesOf(s)) <= Machine::cacheShare * second->bytes)
+    return false;
+  const double units = double(p.rows * p.vectors * (p.tapsInside ? product(c.k) / trips(p.kDim) : 1));
+  return units >= leastUnits * scalarLines(p, double(p.rows));
+}
+
+/// Whether the registers hold what taps that are unrolled share with each other, which LLVM loads once.
+bool Planner::holdsSharedScalars(const ContractionPlan &p) const {
+  const Access &scalars = p.scalarOperand(c).access;
+  int64_t apart = p.rows; // rows from one tap to the next, if all taps share rows; the innermost has the least stride
+  for (unsigned dim : c.k) {
+    if (dim == p.kDim)
+      continue;
+    if (!sharesRows(scalars, dim, p.rowDim, p.rows))
+      return true;
+    apart = std::min(apart, std::abs(*strideOf(scalars, dim) / *strideOf(scalars, *p.rowDim)));
+  }
+  return p.rows * p.vectors + p.vectors + (p.rows - apart) < machine.registers;
+}
+
 /// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, as many as the second
 /// cache holds, or all of them; all rows, or as many as it holds.
 std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &p) const {
@@ -335,6 +362,8 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
         candidate.prefetchPanels = value;
       else if (name == "prefetch_result")
         candidate.prefetchResult = value;
+      else if (name == "prefetch_rows")
+        candidate.prefetchRows = value;
       else if (planField(candidate, name) != value)
         return;
     }
@@ -377,7 +406,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
             // next step's loads before this one's products are done, and spills.
             bool hasRoom = unit.c.opaque || rows * vectors + vectors + 2 < machine.registers || rows < 12;
-            if (q.tapsInside && !hasRoom) // so are a few taps, whether they are written as a loop or not
+            if (q.tapsInside && !(hasRoom && holdsSharedScalars(q))) // so are a few taps, written as a loop or not
               continue;
             q.kUnroll = hasRoom && !unit.c.opaque && !q.tapsInside ? 4 : 1;
             q.tapUnroll = !unit.c.opaque && q.tapsInside ? 4 : 1;
@@ -399,6 +428,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
                                c.k.size() == 1 && vectorsExtent > vectors && !p.windows;
             q.prefetchResult = prefetchesResult(rows * vectors);
+            q.prefetchRows = prefetchesRows(q);
             q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;
             for (int64_t limit : limits) {

@@ -50,6 +50,8 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"seconds", seconds}};
   if (boundVectors)
     object["bound_vectors"] = true;
+  if (prefetchRows)
+    object["prefetch_rows"] = true;
   // Fields of contractions whose rows, lanes or sums run through several dimensions.
   if (!outerLanes.empty())
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
@@ -94,6 +96,12 @@ int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsi
   for (unsigned each : outer)
     trips *= tripsOf(c, each);
   return trips;
+}
+
+bool sharesRows(const Access &scalars, unsigned tap, std::optional<unsigned> rowDim, int64_t rows) {
+  int64_t ofTap = std::abs(scalars.stride(tap).value_or(0));
+  int64_t ofRow = rowDim ? std::abs(scalars.stride(*rowDim).value_or(0)) : 0;
+  return ofRow != 0 && ofTap % ofRow == 0 && ofTap < rows * ofRow;
 }
 
 SmallVector<unsigned> inMemoryOrder(const Access &access, ArrayRef<unsigned> taps) {
@@ -161,6 +169,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "rows_outside",
                                             "prefetch_panels",
                                             "prefetch_result",
+                                            "prefetch_rows",
                                             "unit_m",
                                             "unit_n",
                                             "unit_k",

@@ -56,6 +56,7 @@ struct ContractionPlan {
   bool rowsOutside = false;    // row tiles outside panels: whole rows of C are written
   int64_t prefetchPanels = 0;  // source lines of the panel this many ahead are prefetched; 0: none
   bool prefetchResult = false; // what is read after the k loop of a register tile is prefetched before it
+  bool prefetchRows = false;   // scalars whose k is strided: lines of the next row tile, a step's in each step
   int64_t threads = 1;
   std::optional<unsigned> splitDim; // nest dimension of which each core takes a part; none: one core
   int64_t splitPiece = 0;           // elements a core, the last one takes the rest; 0: ranges of tiles (dynamic sizes)
@@ -68,6 +69,10 @@ struct ContractionPlan {
   const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
   llvm::json::Object toJSON() const;
 };
+
+/// Whether an innermost reduction loop over `tap` reads elements of `scalars` again that neighbouring rows read: `rows`
+/// rows of `rowDim` overlap with themselves one tap further.
+bool sharesRows(const Access &scalars, unsigned tap, std::optional<unsigned> rowDim, int64_t rows);
 
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
 int64_t tripsOf(const Contraction &c, unsigned dim);

@@ -237,6 +237,8 @@ private:
   double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
   double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
   bool isPrefetched(const ContractionPlan &p) const;
+  bool prefetchesRows(const ContractionPlan &p) const;
+  bool holdsSharedScalars(const ContractionPlan &p) const;
   double beside(double work, double arrival) const;
   /// What the form asks of an access again and again.
   struct Reach {

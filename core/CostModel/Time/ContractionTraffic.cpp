@@ -269,6 +269,8 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
     total = std::max(total, strided) + 0.25 * std::min(total, strided);
+    if (p.prefetchRows)
+      return beside(total, x.sSource * passes / machine.bandwidth(x.sSource));
     return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;
   }
   return overlapped({total, scalarTouchClocks(p, x)});

@@ -46,9 +46,7 @@ void ContractionNest::sortDimensions() {
   // in registers, of which the accumulators leave too few.
   auto order = [&](unsigned dim) {
     int64_t stride = std::abs(scalars.access.stride(dim).value_or(0));
-    int64_t ofRow = p.rowDim ? std::abs(scalars.access.stride(*p.rowDim).value_or(0)) : 0;
-    bool isShared = ofRow != 0 && stride % ofRow == 0 && stride < p.rows * ofRow;
-    return std::pair(!isShared, -stride);
+    return std::pair(!sharesRows(scalars.access, dim, p.rowDim, p.rows), -stride);
   };
   llvm::stable_sort(otherK, [&](unsigned x, unsigned y) { return order(x) < order(y); });
 }
@@ -264,6 +262,7 @@ void ContractionNest::block(const KBlock &k) {
   packedOnce.clear();
   if (p.rowBlock == 0 && outerOther.empty())
     packedOnce = packAllRows(k);
+  SmallVector<Panels, 2> together; // with row tiles outside, a tile meets all panels while its rows are near
   for (const Section &section : panelSections) {
     AffineExpr begin = constant(0), end = section.count;
     bool isMain = &section == &panelSections.front();
@@ -277,17 +276,21 @@ void ContractionNest::block(const KBlock &k) {
     }
     int64_t size = p.laneBlock;
     if (size == 0 || !isMain) {
-      panels(section, begin, {end}, k);
+      together.push_back(packed(section, begin, {end}, k));
+      if (!p.rowsOutside)
+        multiply(together.pop_back_val(), k);
       continue;
     }
     space.loop(constant(0), {(end - begin).ceilDiv(size)}, [&](AffineExpr iv) {
       AffineExpr from = begin + iv * size;
       if (size == 1)
-        panels(section, from, {from + 1}, k);
+        multiply(packed(section, from, {from + 1}, k), k);
       else
-        panels(section, from, {from + size, end}, k);
+        multiply(packed(section, from, {from + size, end}, k), k);
     });
   }
+  if (!together.empty())
+    multiply(together, k);
 }
 
 /// What either operand is packed by: where it is, and what is taken of k.
@@ -341,31 +344,39 @@ void ContractionNest::bindVectors() {
   }
 }
 
-/// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
-void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
-  packedVectors = {};
-  AffineExpr firstPacked = begin; // panel of the section that is the first one of the buffer
+/// Panels from `begin` to the smallest of `ends`, packed if the plan says so.
+ContractionNest::Panels ContractionNest::packed(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends,
+                                                const KBlock &k) {
+  Panels panels{&section, begin, llvm::to_vector(ends), {}, begin, {}};
   if (p.boundVectors) {
     const size_t which = &section - panelSections.begin();
-    packedVectors = boundPanels[which];
-    packedVectors.before = k.begin.floorDiv(packedVectors.group);
+    panels.buffer = boundPanels[which];
+    panels.buffer.before = k.begin.floorDiv(panels.buffer.group);
     // The first section of a core's part goes on with the panels of the parts before it.
     const bool isPart = which == 0 && pieceBase && p.splitDim == p.laneDim;
-    firstPacked = isPart ? -pieceBase.floorDiv(section.width * unit.n) : constant(0);
+    panels.firstPacked = isPart ? -pieceBase.floorDiv(section.width * unit.n) : constant(0);
   } else if (packsVectors(section)) {
     PackRequest request = vectorRequest(section, k);
     request.begin = begin;
-    request.ends = llvm::to_vector(ends);
-    packedVectors = packPanels(space, request);
+    request.ends = panels.ends;
+    panels.buffer = packPanels(space, request);
   }
   if (p.offsetScalars)
-    compensateOffset(section, begin, ends, k);
+    panels.compensation = compensateOffset(panels, k);
+  return panels;
+}
 
-  auto forPanels = [&](function_ref<void(AffineExpr)> body) {
-    space.loop(begin, ends, [&](AffineExpr panel) {
-      localPanel = panel - firstPacked;
-      body(panel);
-    });
+/// All rows against panels of one or several sections.
+void ContractionNest::multiply(ArrayRef<Panels> all, const KBlock &k) {
+  auto forPanels = [&](function_ref<void(const Section &, AffineExpr)> body) {
+    for (const Panels &panels : all) {
+      packedVectors = panels.buffer;
+      compensation = panels.compensation;
+      space.loop(panels.begin, panels.ends, [&](AffineExpr panel) {
+        localPanel = panel - panels.firstPacked;
+        body(*panels.section, panel);
+      });
+    }
   };
   outerLoops(outerOther, [&] {
     if (p.rowsOutside || p.rowBlock == 0) {
@@ -385,10 +396,11 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
       };
       if (p.rowsOutside)
         forRows([&](const Section &rowSection, AffineExpr row) {
-          forPanels([&](AffineExpr panel) { registerTile(rowSection, row, section, panel, k); });
+          forPanels(
+              [&](const Section &section, AffineExpr panel) { registerTile(rowSection, row, section, panel, k); });
         });
       else
-        forPanels([&](AffineExpr panel) {
+        forPanels([&](const Section &section, AffineExpr panel) {
           forRows([&](const Section &rowSection, AffineExpr row) { registerTile(rowSection, row, section, panel, k); });
         });
       return;
@@ -402,7 +414,7 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
         packedScalars = {};
         if (packsScalars(rowSection))
           packedRows(rowSection, k, begin, nullptr);
-        forPanels([&](AffineExpr panel) {
+        forPanels([&](const Section &section, AffineExpr panel) {
           space.loop(begin, ends, [&](AffineExpr row) {
             localRow = row - begin;
             registerTile(rowSection, row, section, panel, k);
@@ -414,8 +426,8 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
 }
 
 /// sum (a + h) b = sum a b + h sum b: the unit itself computes h sum b from a constant scalar operand.
-void ContractionNest::compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends,
-                                       const KBlock &k) {
+Value ContractionNest::compensateOffset(const Panels &panels, const KBlock &k) {
+  const Section &section = *panels.section;
   AffineExpr group = getAffineDimExpr(1, builder().getContext());
   Value half = space.allocate({constant(unit.k)}, scalarElement);
   Value value = arith::ConstantOp::create(
@@ -424,35 +436,37 @@ void ContractionNest::compensateOffset(const Section &section, AffineExpr begin,
   for (int64_t i = 0; i < unit.k; ++i)
     AffineStoreOp::create(builder(), space.loc, value, half, AffineMap::getConstantMap(i, builder().getContext()),
                           ValueRange());
-  compensation = space.allocate({ends.front() - begin, constant(section.width * unit.n)}, c.accumulator);
-  space.loop(begin, ends, [&](AffineExpr panel) {
+  Value sum = space.allocate({panels.ends.front() - panels.begin, constant(section.width * unit.n)}, c.accumulator);
+  space.loop(panels.begin, panels.ends, [&](AffineExpr panel) {
+    AffineExpr local = panel - panels.begin;
     for (int64_t v = 0; v < section.width; ++v) {
       const MatrixUnit &used = section.tail && v == section.width - 1 ? *section.tail : unit;
       auto aType = fragmentType(used.a, scalarElement), bType = fragmentType(used.b, vectorElement);
       Value a = loadTile(space, half, constant(0), AffineMap::get(2, 0, group), aType);
-      std::function<SmallVector<Value>(unsigned, ValueRange)> sum = [&](unsigned which,
+      std::function<SmallVector<Value>(unsigned, ValueRange)> add = [&](unsigned which,
                                                                         ValueRange args) -> SmallVector<Value> {
         if (which < otherK.size())
           return space.reduce(constant(0), space.extent(otherK[which]), args, [&](AffineExpr iv, ValueRange inner) {
             space.at[otherK[which]] = iv;
-            return sum(which + 1, inner);
+            return add(which + 1, inner);
           });
         return space.reduce(constant(0), k.length.ceilDiv(unit.k), args, [&](AffineExpr iv, ValueRange inner) {
-          Value b = loadPacked(space, packedVectors, bType, panel - begin, iv, v * unit.n, /*freeIsColumn=*/true);
+          Value b = loadPacked(space, panels.buffer, bType, local, iv, v * unit.n, /*freeIsColumn=*/true);
           Value result = tile::MmaOp::create(builder(), space.loc, inner[0].getType(), a, b, inner[0],
                                              builder().getStringAttr(used.name));
           return SmallVector<Value>{result};
         });
       };
       Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentType(used.c, c.accumulator));
-      Value negated = combineTiles(builder(), space.loc, {zero, sum(0, zero).front()},
+      Value negated = combineTiles(builder(), space.loc, {zero, add(0, zero).front()},
                                    [&](OpBuilder &inner, Location loc, ValueRange args) -> Value {
                                      return arith::SubIOp::create(inner, loc, args[0], args[1]);
                                    });
-      storeTile(space, negated, compensation, {panel - begin, constant(v * unit.n)},
+      storeTile(space, negated, sum, {local, constant(v * unit.n)},
                 AffineMap::get(2, 0, {constant(0), group}, builder().getContext()));
     }
   });
+  return sum;
 }
 
 /// Packs row tiles [first, end), or one block of `rowBlock` tiles if `end` is null, of the scalar operand.

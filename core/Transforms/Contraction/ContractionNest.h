@@ -60,6 +60,16 @@ public:
   void emit();
 
 private:
+  /// Panels from `begin` to the smallest of `ends`, as they lie for the k loops.
+  struct Panels {
+    const Section *section;
+    mlir::AffineExpr begin;
+    llvm::SmallVector<mlir::AffineExpr> ends;
+    PackedBuffer buffer;          // empty if read in place
+    mlir::AffineExpr firstPacked; // panel of the section that is the first one of the buffer
+    mlir::Value compensation;     // [panel][lane] what an offset of the scalars adds, negated
+  };
+
   /// The sums of a chain that `body` adds to zeros, added to `sums`.
   llvm::SmallVector<mlir::Value> chain(mlir::ValueRange sums,
                                        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
@@ -92,10 +102,9 @@ private:
   void outerLoops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body);
   void reduceBlocks();
   void block(const KBlock &k);
-  void panels(const Section &panelSection, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
-              const KBlock &k);
-  void compensateOffset(const Section &section, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
-                        const KBlock &k);
+  Panels packed(const Section &section, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends, const KBlock &k);
+  void multiply(llvm::ArrayRef<Panels> all, const KBlock &k);
+  mlir::Value compensateOffset(const Panels &panels, const KBlock &k);
   llvm::SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
   /// Whether the operand's part of a section is packed: the last fragment of a unit of several rows has no mask.
   bool packsVectors(const Section &section) const { return p.packVectors || (p.isBlock() && section.valid); }
@@ -115,6 +124,7 @@ private:
   llvm::SmallVector<mlir::Value> step(mlir::ValueRange accumulators, mlir::AffineExpr group, const KBlock &k);
   void finishInMemory(llvm::ArrayRef<mlir::Value> accumulators, bool addsC, const KBlock &k);
   void prefetchNextPanel(mlir::AffineExpr iteration, int64_t iterations, const KBlock &k);
+  void prefetchNextRows(mlir::AffineExpr group, const KBlock &k);
   void prefetchEpilogue();
   void prefetchTile(const Access &access);
   void finish(llvm::ArrayRef<mlir::Value> accumulators);
@@ -176,7 +186,7 @@ private:
   llvm::SmallVector<PackedBuffer, 2> boundPanels; // of the vector operand, a buffer for each panel section
   llvm::SmallVector<PackedBuffer, 2> packedOnce;  // the scalars of the block of k, a buffer for each row section
   mlir::Value tileBuffer;                         // what a register tile in registers of its own passes through
-  mlir::Value compensation;                       // [panel][lane] what an offset of the scalars adds, negated
+  mlir::Value compensation;                       // of these panels
 };
 
 constexpr unsigned noDim = ~0u;

@@ -199,6 +199,8 @@ SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KB
     SmallVector<Value> values(args);
     for (int64_t u = 0; u < p.kUnroll; ++u)
       values = reduceInside(0, values, iv * p.kUnroll + u, k);
+    for (int64_t u = 0; p.prefetchRows && u < p.kUnroll; ++u)
+      prefetchNextRows(iv * p.kUnroll + u, k);
     if (auto iterations = dyn_cast<AffineConstantExpr>(main); iterations && tileIndex)
       prefetchNextPanel(iv, iterations.getValue(), k);
     return values;
@@ -278,6 +280,36 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
       prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
     }
   }
+}
+
+/// The lines of the scalars that the row tile after this one reads in the same step of k: these lie too far apart for
+/// hardware prefetchers, and the sums that wait for one fill the window of out-of-order execution.
+void ContractionNest::prefetchNextRows(AffineExpr group, const KBlock &k) {
+  const Access &access = scalars.access;
+  const int64_t bytes = elementBytes(elementOf(access.memref));
+  const int64_t apart = std::max<int64_t>(std::abs(access.stride(*p.rowDim).value_or(1)) * bytes, 1);
+  const int64_t rows = tileRows * unit.m, rowsOfLine = std::max<int64_t>(task.lineBytes / apart, 1);
+  space.at[p.kDim] = k.begin + group * unit.k;
+  // The last line of what lies together, and those before it that are not the line of this tile.
+  std::function<void(unsigned)> ofTaps = [&](unsigned which) {
+    if (which < otherK.size() && p.tapsInside) {
+      const unsigned dim = otherK[which];
+      const int64_t last = cast<AffineConstantExpr>(space.extent(dim)).getValue() - 1;
+      const bool isNear = std::abs(access.stride(dim).value_or(0)) * bytes < task.lineBytes;
+      for (int64_t tap = isNear ? last : 0; tap <= last; ++tap) {
+        space.at[dim] = constant(tap);
+        ofTaps(which + 1);
+      }
+      return;
+    }
+    for (int64_t row = 2 * rows - 1; row >= rows; row -= rowsOfLine) {
+      moveToRow(tileRow + row);
+      auto [map, operands] = space.address(access);
+      AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+    }
+  };
+  ofTaps(0);
 }
 
 /// The cache lines that the epilogue will read: without it every fragment waits for memory, as only a few of them fit
