@@ -23,6 +23,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
@@ -173,10 +174,9 @@ static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &anal
   all.run(module, analyses);
 }
 
-/// Whether `function` has scalars that could stand side by side in a vector: it stores them, computes floats one by
-/// one, or puts them into a vector behind its first element. Nests that were mapped to vectors read scalars to repeat
-/// them only.
-static bool hasScalarsToJoin(const llvm::Function &function) {
+/// Whether `function` computes with scalars: it stores them, computes floats one by one, or puts them into a vector
+/// behind its first element. Nests that were mapped to vectors read scalars to repeat them only.
+static bool hasScalars(const llvm::Function &function) {
   return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction &instruction) {
     if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
       return !store->getValueOperand()->getType()->isVectorTy();
@@ -188,11 +188,22 @@ static bool hasScalarsToJoin(const llvm::Function &function) {
   });
 }
 
-/// Joining scalars takes a sixth of the optimiser's time, most of it to find that there are none.
-static void joinScalarsWhereTheyAre(llvm::PassInstrumentationCallbacks &callbacks) {
-  callbacks.registerShouldRunOptionalPassCallback([](llvm::StringRef pass, llvm::Any unit) {
+/// Leaves out passes of -O3 that take a third of the optimiser's time to find nothing. Everywhere: what follows
+/// constants into internal functions, and conditions and values through stores; MLIR's passes have done so, and nests
+/// have few other conditions than those of loops. Where there are no scalars: what joins them, or hands them to a
+/// loop's next iteration.
+static void leaveOutPasses(llvm::PassInstrumentationCallbacks &callbacks) {
+  const llvm::StringSet<> everywhere{"IPSCCPPass",
+                                     "CalledValuePropagationPass",
+                                     "SCCPPass",
+                                     "JumpThreadingPass",
+                                     "CorrelatedValuePropagationPass",
+                                     "ConstraintEliminationPass",
+                                     "DSEPass"},
+      withoutScalars{"SLPVectorizerPass", "LoopLoadEliminationPass"};
+  callbacks.registerShouldRunOptionalPassCallback([=](llvm::StringRef pass, llvm::Any unit) {
     auto *function = llvm::any_cast<const llvm::Function *>(&unit);
-    return pass != llvm::SLPVectorizerPass::name() || !function || hasScalarsToJoin(**function);
+    return !everywhere.contains(pass) && (!function || !withoutScalars.contains(pass) || hasScalars(**function));
   });
 }
 
@@ -211,7 +222,7 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool fo
   tuning.LoopInterleaving = forSpeed;
   tuning.LoopUnrolling = forSpeed;
   llvm::PassInstrumentationCallbacks callbacks;
-  joinScalarsWhereTheyAre(callbacks);
+  leaveOutPasses(callbacks);
   llvm::PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);

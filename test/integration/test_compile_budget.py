@@ -30,6 +30,8 @@ import networks  # noqa: E402
 MARGIN, ROOM = 1.2, 2.0
 #: Parts with less than this of a compilation's count are one part, "other".
 SHARE = 0.01
+#: A count below this in all has no budget: one more is a large part of it.
+LEAST = 100
 OUTPUT = {"cpu": "o", "nvidia": "tw", "amd": "tw", "accelerator": "c"}
 PLUGINS = {"accelerator": "lib/tilewright/libtilewright-target-accelerator.so"}
 #: What is compiled for each chip; the chips are those of records, never this machine.
@@ -100,6 +102,8 @@ def of_weight(sums):
     for what in sorted({what for own in sums.values() for what in own}):
         amounts = {part: own[what] for part, own in sums.items() if what in own}
         total = sum(amounts.values())
+        if total < LEAST:
+            continue
         kept = {part: amount for part, amount in sorted(amounts.items()) if amount >= SHARE * total}
         kept["other"], kept["all"] = total - sum(kept.values()), total
         result[what] = kept

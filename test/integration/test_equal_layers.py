@@ -1,6 +1,7 @@
 """Equal layers of a network are one kernel (docs/stages.md): code does not grow with their number, and is right."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -117,3 +118,36 @@ def test_a_layer_with_another_constant_is_a_kernel_of_its_own(tool, tmp_path):
         tool("tw-run", source, "--verify")
         counts.append(len(functions(tool, tmp_path, source, "cpu:host", "x.o")))
     assert counts[0] < counts[1]
+
+
+def residual(count, rows=16384, width=64):
+    """Blocks x + v max(0, w x): each a chain of two products, and all in one kernel."""
+    p, t, w = networks.Program(), (rows, width), (width, width)
+    full = "affine_map<(i, j) -> (i, j)>"
+    x, zero = p.argument(*t), p.constant("0.0")
+
+    def product(a):
+        return p.op(f"linalg.matmul ins({a}, {p.argument(*w)} : {networks.tensor(*t)}, {networks.tensor(*w)}) "
+                    f"outs({p.filled('0.0', *t)} : {networks.tensor(*t)}) -> {networks.tensor(*t)}")
+
+    for _ in range(count):
+        inner = product(x)
+        empty = p.op(f"tensor.empty() : {networks.tensor(*t)}")
+        inner = p.generic([(inner, t)], empty, t, [f"%r = arith.maximumf %a0, {zero} : f32"], [full, full])
+        outer = product(inner)
+        empty = p.op(f"tensor.empty() : {networks.tensor(*t)}")
+        x = p.generic([(outer, t), (x, t)], empty, t, ["%r = arith.addf %a0, %a1 : f32"], [full, full, full])
+    return p.text(x, *t)
+
+
+def test_equal_chains_are_tried_once(tmp_path):
+    """Tiles of a range of nests are built and priced once, however often equal ones follow in a kernel."""
+    def trials(count):
+        source = tmp_path / f"blocks-{count}.mlir"
+        source.write_text(residual(count))
+        command = [BUILD / "bin/tw-compile", source, "--target=nvidia:H200", "--time=counts", "-o", tmp_path / "x.tw"]
+        counts = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        return int(re.search(r'"trials": (\d+)', counts).group(1))
+
+    few, many = trials(4), trials(8)
+    assert few > 10 and many <= 1.5 * few, (few, many)  # 64 and 204 if each is tried

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Builds the tiles of candidates, and prices them.
+/// Which ranges of nests are candidates, in which tiles, and which are taken.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +14,11 @@
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/LoopDependence.h"
-#include "core/Analysis/TileSets.h"
-#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Schedule/AssumedKernel.h"
 #include "core/Transforms/Schedule/RefusedEnds.h"
-#include "core/Transforms/Schedule/TileRuns.h"
 #include "core/Transforms/Schedule/Tilings.h"
 #include "core/Transforms/Tile/PartialReductions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tilewright/Explain.h"
 
@@ -37,26 +33,6 @@ static constexpr size_t mostNests = 24;
 static constexpr int64_t usualStep = 64;
 static constexpr size_t mostTilesWithSteps = 3;
 static constexpr double mostOfSteps = 1.25;
-
-namespace {
-/// Nests that run together, and how often.
-struct WeightedGroup {
-  NestGroup group;
-  TileRuns runs;
-};
-} // namespace
-
-/// The time of tiles that subgroups of blocks compute on fragments, infinite where these tiles do not.
-TileForm ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const {
-  seconds = std::numeric_limits<double>::infinity();
-  FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
-  if (failed(program))
-    return TileForm::NoProgram;
-  auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, forced, reason);
-  if (plan)
-    seconds = plan->seconds;
-  return plan || hasUnit(*program, times.chip, *times.blocks, freedom) ? TileForm::Some : TileForm::NoUnit;
-}
 
 tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tiling &tiling) const {
   int64_t first = 0; // loop of the last nest
@@ -132,188 +108,9 @@ tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t coun
                                  schedule.getPasses());
 }
 
-/// The time of the nests behind `tiles`.
-double ChainScheduler::secondsBehind(tile::ParallelOp tiles) const {
-  SmallVector<AffineForOp> nests;
-  for (Operation *op = tiles->getNextNode(); op; op = op->getNextNode())
-    if (auto nest = dyn_cast<AffineForOp>(op))
-      nests.push_back(nest);
-  double seconds = 0;
-  for (const NestGroup &group : times.groupsOf(nests, {}))
-    seconds += group.seconds;
-  return seconds;
-}
-
-/// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
-static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align) {
-  TileSets sets(tile);
-  TileRelation touched = sets.touched(memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
-  std::string reason;
-  auto type = cast<MemRefType>(memref.getType());
-  std::optional<TileBox> box = touched ? sets.box(touched, type, reason) : std::nullopt;
-  if (!box)
-    return std::nullopt;
-  return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);
-}
-
-/// The time of tiles whose caches keep what lies between.
-double ChainScheduler::secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
-                                       AffineForOp innermost) const {
-  const SmallVector<int64_t> counts = tilesOf(range, tiling);
-  const TileRuns tiles = runsOf(schedule, counts);
-  std::vector<WeightedGroup> groups;
-  auto add = [&](Block &block, TileRuns runs) {
-    SmallVector<AffineForOp> nests;
-    for (auto nest : block.getOps<AffineForOp>())
-      if (!nest->hasAttr(tile::atAttr))
-        nests.push_back(nest);
-    for (NestGroup &group : times.groupsOf(nests, {1}))
-      groups.push_back({std::move(group), runs});
-  };
-  add(*innermost.getBody(), tiles);
-  double steps = 0; // in all tiles
-  for (auto loop : innermost.getBody()->getOps<AffineForOp>())
-    if (loop->hasAttr(tile::atAttr)) {
-      TileRuns runs = runsOf(schedule, counts, loop);
-      steps += runs.all;
-      add(*loop.getBody(), runs);
-    }
-  double contractions = 0, others = 0, packing = 0;
-  for (const auto &[group, runs] : groups) {
-    (group.isContraction ? contractions : others) += group.seconds * runs.ofBusiest;
-    for (const std::optional<ContractionOperand> &operand : group.packed) {
-      if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
-        continue;
-      Value memref = operand->access.memref;
-      auto nest = operand->access.op->getParentOfType<AffineForOp>();
-      while (nest->getParentOp() != innermost && !nest->getParentOp()->hasAttr(tile::atAttr))
-        nest = nest->getParentOfType<AffineForOp>();
-      auto trial = innermost->getParentOfType<func::FuncOp>();
-      if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial)
-        packing += times.packSeconds(bytesOf(operand->access, *analyzeNest(nest)), elementBytes(operand->element)) *
-                   (runs.all - runs.all / tiles.all);
-    }
-  }
-  // A contraction is not faster in tiles than whole but for what it moves, and what masks leave out: models differ by
-  // more than that.
-  double pieces =
-      tiling.step ? tiles.all * std::ceil(double(longestSum(range.analysed)) / double(tiling.step)) : tiles.all;
-  double live = tiling.step ? steps / pieces : 1;
-  double whole = live * range.contractions -
-                 (live * range.saved(times.pass.caches(), pieces) - packing) * tiles.ofBusiest / tiles.all;
-  return others + std::max(contractions, whole);
-}
-
-/// The time of one tile whose arrays lie in the scratchpad, and which other arrays shall; nullopt where they do not
-/// fit.
-std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const {
-  Block &tile = *innermost.getBody();
-  int64_t align = scratchpadAlignment(*times.cores);
-  int64_t taken = 0;
-  llvm::SmallSetVector<Value, 16> arrays;
-  for (Operation &op : tile)
-    accessesOf(&op, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
-  for (Value memref : arrays)
-    if (isNear(memref, *times.cores)) {
-      std::optional<int64_t> bytes = boxBytes(tile, memref, align);
-      if (!bytes)
-        return std::nullopt;
-      taken += *bytes;
-    }
-  auto groups = [&] {
-    return times.groupsOf(llvm::to_vector(tile.getOps<AffineForOp>()), {1, near->bytes - taken, tiling.placed});
-  };
-  // What is no contraction works on parts of arrays, if these fit, too.
-  llvm::SmallSetVector<Value, 8> others;
-  for (const NestGroup &group : groups())
-    if (!group.isContraction)
-      for (Operation *op : group.ops)
-        accessesOf(op, [&](Operation *, Value memref, bool) {
-          if (!isNear(memref, *times.cores))
-            others.insert(memref);
-        });
-  for (Value memref : others) {
-    std::optional<int64_t> bytes = boxBytes(tile, memref, align);
-    if (bytes && taken + *bytes <= near->bytes * 3 / 4) {
-      tiling.placed.push_back(memref);
-      taken += *bytes;
-    } else if (!times.cores->reachesGlobal) {
-      return std::nullopt;
-    }
-  }
-  tiling.bytes = taken;
-  double seconds = 0;
-  for (const NestGroup &group : groups())
-    seconds += group.seconds;
-  return seconds;
-}
-
 /// The nests of the kernel.
 SmallVector<AffineForOp> ChainScheduler::originalsOf(ArrayRef<AffineForOp> nests) const {
   return llvm::map_to_vector(nests, [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
-}
-
-/// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes;
-/// `tiling.seconds` is infinite where they do not fit.
-TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, TileRefusal &refusal) const {
-  std::string &reason = refusal.reason;
-  OpBuilder builder(context());
-  Location loc = func::FuncOp(kernel).getLoc();
-  OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
-  builder.setInsertionPointToStart(trial->addEntryBlock());
-  IRMapping mapping;
-  const SmallVector<AffineForOp> nests = originalsOf(range.nests);
-  auto isInside = [&](Operation *user) {
-    return llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
-  };
-  for (AffineForOp nest : nests)
-    accessesOf(nest, [&](Operation *, Value memref, bool) {
-      auto array = memref.getDefiningOp<memref::AllocOp>();
-      if (!array || mapping.contains(memref) || !llvm::all_of(memref.getUsers(), [&](Operation *user) {
-            return isa<memref::DeallocOp>(user) || isInside(user);
-          }))
-        return;
-      auto copy = cast<memref::AllocOp>(builder.clone(*array));
-      if (MemRefType type = copy.getType(); times.cores)
-        copy.getResult().setType(
-            MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(near->name)));
-      mapping.map(memref, copy.getResult());
-    });
-  Operation *first = nullptr;
-  for (AffineForOp nest : nests) {
-    Operation *clone = builder.clone(*nest, mapping);
-    first = first ? first : clone;
-  }
-  func::ReturnOp::create(builder, loc);
-  tile::ScheduleAttr schedule =
-      tiling.parts > 1 ? scheduleOfParts(first, range.nests.size(), tiling, reason) : scheduleOf(range, tiling);
-  if (!schedule)
-    return TileForm::None;
-  first->setAttr(tile::scheduleAttr, schedule);
-  FailureOr<tile::ParallelOp> tiles = tileNests(first, refusal);
-  if (failed(tiles))
-    return TileForm::None;
-  if (times.blocks) {
-    TileForm form = secondsOnFragments(*tiles, tiling.seconds, reason);
-    if (tiling.parts > 1 && std::isfinite(tiling.seconds))
-      tiling.seconds += secondsBehind(*tiles);
-    return form;
-  }
-  // The body of the first loop over whole tiles.
-  AffineForOp innermost;
-  tiles->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-    auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr);
-    if (at && at.getInt() == schedule.getLoops().back().getLoop())
-      innermost = innermost ? innermost : loop;
-  });
-  if (times.cores) {
-    std::optional<double> seconds = secondsInScratchpad(tiling, innermost);
-    double ofBusiest = runsOf(schedule, tilesOf(range, tiling)).ofBusiest;
-    tiling.seconds = seconds ? *seconds * ofBusiest : std::numeric_limits<double>::infinity();
-    return TileForm::Some;
-  }
-  tiling.seconds = secondsOnCaches(range, tiling, schedule, innermost);
-  return TileForm::Some;
 }
 
 /// Loops that a tiling cuts, and where the range ends: what tiles of shorter and longer ranges may have in common.

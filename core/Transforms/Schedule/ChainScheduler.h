@@ -20,6 +20,7 @@
 #include "core/Transforms/Schedule/NestRange.h"
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Transforms/Tile/TileNests.h"
+#include "core/Transforms/Utils/EqualFunctions.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tilewright/MachineGraph.h"
@@ -63,7 +64,9 @@ private:
   bool priceBlocks(NestRange &range, llvm::ArrayRef<Tiling> tilings);
   bool losesAsShorter(const NestRange &range, const Tiling &tiling) const;
   void addLoss(const NestRange &range, const Tiling &tiling);
-  TileForm secondsOf(const NestRange &range, Tiling &tiling, TileRefusal &refusal) const;
+  TileForm secondsOf(const NestRange &range, Tiling &tiling, TileRefusal &refusal);
+  TileForm secondsOfTrial(const NestRange &range, Tiling &tiling, mlir::Operation *first, tile::ScheduleAttr schedule,
+                          TileRefusal &refusal) const;
   double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
                          mlir::affine::AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, mlir::affine::AffineForOp innermost) const;
@@ -88,8 +91,19 @@ private:
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
   /// Of tiles by their last nest, its loops that are cut and iterations: seconds more than apart, and bytes between.
   std::map<std::tuple<mlir::Operation *, std::vector<unsigned>, int64_t>, std::pair<double, int64_t>> losses;
-  double gained = 0; // seconds, by schedules
-  int64_t kept = 0;  // bytes, in tiles
+  /// What became of tiles, with the nests and their schedule as they were.
+  struct Trial {
+    mlir::OwningOpRef<mlir::func::FuncOp> nests;
+    double contractions; // of the range
+    llvm::SmallVector<double, 4> handedOn;
+    TileForm form;
+    double seconds;
+    TileRefusal refusal;
+  };
+  EqualFunctions tried;
+  llvm::DenseMap<mlir::Operation *, Trial> trials; // equal layers are tried once
+  double gained = 0;                               // seconds, by schedules
+  int64_t kept = 0;                                // bytes, in tiles
   std::vector<std::pair<mlir::Operation *, llvm::json::Object>> records;
 };
 
