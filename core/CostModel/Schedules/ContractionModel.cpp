@@ -212,8 +212,10 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
         return llvm::createStringError("plan field '" + name + "' is one of " + llvm::join(words, ", ") + "; got '" +
                                        value + "'");
       number = word - words.begin();
+    } else if (value == "yes" || value == "no") { // as --explain prints them
+      number = value == "yes";
     } else if (value.getAsInteger(10, number)) {
-      return llvm::createStringError("plan field '" + name + "' needs an integer, got '" + value + "'");
+      return llvm::createStringError("plan field '" + name + "' needs an integer, yes or no, got '" + value + "'");
     }
     overrides.emplace_back(name.str(), number);
   }

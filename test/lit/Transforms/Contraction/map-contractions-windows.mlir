@@ -1,7 +1,7 @@
 // Vectors of results that run through the rows of a small image: the copy of the image leaves out what the windows have
 // between two rows, and sums run through the weights as they lie.
 //
-// RUN: tw-opt %s -map-contractions=force=lane_dims=2,vectors=2,rows=4,k_block=0,pack_scalars=0 | FileCheck %s
+// RUN: tw-opt %s -map-contractions=force=lane_dims=2,vectors=2,rows=4,k_block=0,pack_scalars=no | FileCheck %s
 
 // Groups of k, with those behind the end into which the last row may reach, each with its taps, then two vectors.
 // CHECK-LABEL: func.func private @planes
