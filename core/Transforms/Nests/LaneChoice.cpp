@@ -349,14 +349,21 @@ static int64_t bytesOfLane(const Nest &nest, unsigned dim, unsigned lane) {
     MLIRContext *context = load.map.getContext();
     SmallVector<AffineExpr> others(load.map.getResults());
     Rows own{0, 0, 0};
-    for (AffineExpr &index : others)
-      if (std::optional<int64_t> step = linearCoefficient(index, dim); step && *step != 0) {
-        SmallVector<AffineExpr> zeros(load.map.getNumDims(), getAffineConstantExpr(0, context));
-        auto offset = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, 0));
-        own.first = own.last = offset ? offset.getValue() : 0;
+    SmallVector<AffineExpr> zeros(load.map.getNumDims(), getAffineConstantExpr(0, context));
+    auto offsetOf = [&](AffineExpr index) {
+      auto offset = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, 0));
+      return offset ? offset.getValue() : 0;
+    };
+    for (AffineExpr &index : others) {
+      const std::optional<int64_t> step = linearCoefficient(index, dim);
+      if (step && *step != 0) {
+        own.first = own.last = offsetOf(index);
         own.step = std::abs(*step);
         index = getAffineConstantExpr(0, context);
+      } else if (linearCoefficient(index, lane).value_or(0) != 0) {
+        index = index - offsetOf(index); // neighbours of a lane are in its lines
       }
+    }
     auto key = AffineMapAttr::get(AffineMap::get(load.map.getNumDims(), load.map.getNumSymbols(), others, context));
     Rows &all = rows.insert({{load.memref, key}, own}).first->second;
     all = {std::min(all.first, own.first), std::max(all.last, own.last), own.step};
