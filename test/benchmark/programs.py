@@ -15,6 +15,9 @@ ELEMENT = {"f32": ("f32", "f32", "f32"), "f64": ("f64", "f64", "f64"), "bf16": (
 def name(shape):
     if shape["kind"] == "fused":
         return f"fused-{shape['type']}-{shape['m']}x{shape['n']}x{shape['k']}"
+    if shape["kind"].startswith("conv"):
+        window = f"{shape['window']}x{shape['window']}"
+        return f"{shape['kind']}-{shape['type']}-{shape['channels']}-{shape['filters']}-{shape['side']}-{window}"
     if shape["kind"] != "gemm":
         return f"{shape['kind']}-{shape['type']}-{shape['m']}x{shape['n']}"
     letters = "nt"[shape.get("transA", False)] + "nt"[shape.get("transB", False)]
@@ -27,7 +30,8 @@ def text(shape):
     """One public function `compute` on tensors that computes the shape."""
     return {"gemm": gemm, "fused": fused, "softmax": softmax, "layernorm": layer_norm, "chain": chain,
             "rowsum": row_sum, "colsum": column_sum, "maxpool": max_pool, "maxpool-last": max_pool_last,
-            "mean": mean}[shape["kind"]](shape)
+            "mean": mean, "conv": convolution, "conv-last": convolution_last, "transpose": transpose, "stencil": stencil,
+            "exp": element_wise, "tanh": element_wise, "erf": element_wise}[shape["kind"]](shape)
 
 
 def gemm(shape):
@@ -187,6 +191,86 @@ def pool(sizes, how, window, stride, start, scale=None):
   %w = tensor.empty() : {w}
   %r = linalg.pooling_{how} {{strides = dense<{stride}> : tensor<2xi64>}} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}{scaled}
   return {"%r" if scale is None else "%s"} : {y}
+}}
+"""
+
+
+def convolution(shape, last=False):
+    """Batch 1, no padding; `side` of the image with what its border has."""
+    channels, filters, side, window = (shape[key] for key in ("channels", "filters", "side", "window"))
+    out = side - window + 1
+    if last:
+        x, w, y = (1, side, side, channels), (window, window, channels, filters), (1, out, out, filters)
+    else:
+        x, w, y = (1, channels, side, side), (filters, channels, window, window), (1, filters, out, out)
+    x, w, y = (f"tensor<{'x'.join(map(str, sizes))}xf32>" for sizes in (x, w, y))
+    operation = "conv_2d_nhwc_hwcf" if last else "conv_2d_nchw_fchw"
+    return f"""func.func @compute(%x: {x}, %w: {w}) -> {y} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {y}
+  %init = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %r = linalg.{operation} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+def convolution_last(shape):
+    """Channels last."""
+    return convolution(shape, last=True)
+
+
+def transpose(shape):
+    m, n = shape["m"], shape["n"]
+    x, y = f"tensor<{m}x{n}xf32>", f"tensor<{n}x{m}xf32>"
+    return f"""func.func @compute(%x: {x}) -> {y} {{
+  %e = tensor.empty() : {y}
+  %r = linalg.transpose ins(%x : {x}) outs(%e : {y}) permutation = [1, 0]
+  return %r : {y}
+}}
+"""
+
+
+def stencil(shape):
+    """Five points, two weights."""
+    m, n = shape["m"], shape["n"]
+    x, y = f"tensor<{m + 2}x{n + 2}xf32>", f"tensor<{m}x{n}xf32>"
+    parts = [(0, 1), (1, 0), (1, 1), (1, 2), (2, 1)]
+    slices = "".join(f"  %s{i} = tensor.extract_slice %x[{r}, {c}] [{m}, {n}] [1, 1] : {x} to {y}\n"
+                     for i, (r, c) in enumerate(parts))
+    maps = ", ".join(["affine_map<(i, j) -> (i, j)>"] * 6)
+    return f"""func.func @compute(%x: {x}) -> {y} {{
+  %side = arith.constant 0.125 : f32
+  %middle = arith.constant 0.5 : f32
+{slices}  %e = tensor.empty() : {y}
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%s0, %s1, %s2, %s3, %s4 : {', '.join([y] * 5)}) outs(%e : {y}) {{
+    ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %f: f32, %o: f32):
+      %t0 = arith.addf %a, %b : f32
+      %t1 = arith.addf %d, %f : f32
+      %t2 = arith.addf %t0, %t1 : f32
+      %t3 = arith.mulf %t2, %side : f32
+      %t4 = arith.mulf %c, %middle : f32
+      %t5 = arith.addf %t3, %t4 : f32
+      linalg.yield %t5 : f32
+  }} -> {y}
+  return %r : {y}
+}}
+"""
+
+
+def element_wise(shape):
+    """The elementary function that the kind names, of each element."""
+    x = f"tensor<{shape['m']}x{shape['n']}xf32>"
+    same = "affine_map<(i, j) -> (i, j)>"
+    return f"""func.func @compute(%x: {x}) -> {x} {{
+  %e = tensor.empty() : {x}
+  %r = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = ["parallel", "parallel"]}} ins(%x : {x}) outs(%e : {x}) {{
+    ^bb0(%a: f32, %o: f32):
+      %t = math.{shape['kind']} %a : f32
+      linalg.yield %t : f32
+  }} -> {x}
+  return %r : {x}
 }}
 """
 
