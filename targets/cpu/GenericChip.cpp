@@ -207,6 +207,15 @@ static void addTranslations(ChipTable &chip, const HostFacts &facts) {
     setNumber(chip, Number::Translations, double(facts.translations), "found: CPUID");
 }
 
+/// What no loop of tw-calibrate's shows of the core. Tile registers came with Golden Cove; later cores are not smaller.
+static void addCore(ChipTable &chip, const HostFacts &facts) {
+  if (!facts.features.lookup("amx-tile"))
+    return;
+  setNumber(chip, Number::Window, 512, "found: AMX, so Golden Cove or later; cited: Intel optimization manual");
+  setNumber(chip, Number::Hidden, 0.5, "found: AMX; guess: fitted on Granite Rapids");
+  setNumber(chip, Number::Exposed, 0.2, "found: AMX; guess: fitted on Granite Rapids");
+}
+
 ChipTable cpu::genericChip(const HostFacts &facts, StringRef name) {
   const std::string isa = instructionSetOf(facts.features, facts.triple);
   ChipTable chip = recordOf(isa);
@@ -218,6 +227,7 @@ ChipTable cpu::genericChip(const HostFacts &facts, StringRef name) {
   addClock(chip, facts);
   addCaches(chip, facts, registerBytes);
   addTranslations(chip, facts);
+  addCore(chip, facts);
   chip.summary = formatv("this machine: {0}, {1} cores, what it says of itself and {2}", chip.cpu, facts.cores, isa);
   return chip;
 }

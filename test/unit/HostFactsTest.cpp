@@ -198,6 +198,16 @@ TEST(HostFacts, AVirtualMachineDoesNotHaveTheWholeLastCache) {
   EXPECT_EQ(chip.clockMHz, recordOf(factsOf(avx512, {})).clockMHz) << "nothing says a clock";
 }
 
+TEST(HostFacts, TileRegistersTellTheSizeOfTheCore) {
+  HostFacts facts = factsOf(avx512, emeraldRapids());
+  const double before = number(recordOf(facts), Number::Window);
+  facts.features["amx-tile"] = true;
+  const ChipTable chip = recordOf(facts);
+  EXPECT_LT(before, 512);
+  EXPECT_EQ(number(chip, Number::Window), 512);
+  EXPECT_EQ(number(chip, Number::Exposed), 0.2);
+}
+
 TEST(HostFacts, AnUnknownVendorIsItsInstructionSet) {
   CpuidLeaves leaves = {{{0, 0}, {1, 0x20202020, 0x20202020, 0x20202020}}, {{1, 0}, {0, 0, 0, 0}}};
   ChipTable chip = recordOf(factsOf(avx2, leaves)), plain = cpu::recordOf("x86-64-v3");
