@@ -15,6 +15,7 @@
 #include "core/Pipelines/ExecDevice.h"
 #include "core/Tracing/ProgramTrace.h"
 #include "core/include/tilewright/Pipeline.h"
+#include "mlir/Parser/Parser.h"
 #include "tilewright/Compiler.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -25,12 +26,36 @@ using namespace tilewright::calibrate;
 
 /// Seconds of a call on this machine. The fastest of many samples: in the others something else took the core or what
 /// the cores share.
-static llvm::Expected<double> fastestCall(Run &run) {
+static llvm::Expected<double> fastestCall(mlir::ModuleOp module, const RunOptions &options) {
   constexpr unsigned samples = 25;
-  auto measured = run.benchmark(samples);
+  auto run = Run::create(module, options, {});
+  if (!run)
+    return run.takeError();
+  auto measured = (*run)->benchmark(samples);
   if (!measured)
     return measured.takeError();
   return *llvm::min_element(measured->samples);
+}
+
+/// Seconds that a call takes before and after its kernels: those of a program that adds a number to another one.
+static llvm::Expected<double> callSeconds(const std::string &chip) {
+  constexpr llvm::StringLiteral program = R"(func.func @call(%x: tensor<f32>) -> tensor<f32> {
+    %e = tensor.empty() : tensor<f32>
+    %r = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+        ins(%x : tensor<f32>) outs(%e : tensor<f32>) {
+      ^bb0(%a: f32, %o: f32):
+        %t = arith.addf %a, %a : f32
+        linalg.yield %t : f32
+    } -> tensor<f32>
+    return %r : tensor<f32>
+  })";
+  mlir::MLIRContext context(programDialects(), mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(program, &context);
+  if (!module)
+    return llvm::createStringError("the program of a call cannot be read");
+  RunOptions options;
+  options.compile.target = chip;
+  return fastestCall(*module, options);
 }
 
 /// Seconds of the kernels of one call of the program in `file`, by the clock of the device.
@@ -53,10 +78,8 @@ static llvm::Expected<double> measureProgram(const std::string &file, const std:
     device = std::move(*opened);
     options.place.process = device.get();
   }
-  if (place.isHost) {
-    auto run = Run::create(*module, options, {});
-    return run ? fastestCall(**run) : run.takeError();
-  }
+  if (place.isHost)
+    return fastestCall(*module, options);
   ProgramTrace trace(context, chip);
   trace.watch(options);
   auto run = Run::create(*module, options, {});
@@ -68,7 +91,9 @@ static llvm::Expected<double> measureProgram(const std::string &file, const std:
 }
 
 /// Seconds that planning says of each of `files` on `chip`; 0 where it says nothing.
-static llvm::Expected<std::vector<double>> predict(llvm::ArrayRef<std::string> files, const std::string &chip) {
+/// `call`: that a call takes beside.
+static llvm::Expected<std::vector<double>> predict(llvm::ArrayRef<std::string> files, const std::string &chip,
+                                                   double call) {
   explore::Sweep sweep;
   sweep.target = chip;
   explore::ExploreOptions options;
@@ -80,7 +105,7 @@ static llvm::Expected<std::vector<double>> predict(llvm::ArrayRef<std::string> f
   const explore::Outcome &outcome = explored->outcomes.front();
   for (size_t i = 0; i < files.size(); ++i) {
     const bool isKnown = i < outcome.programs.size() && outcome.programs[i].refusal.empty();
-    seconds.push_back(isKnown ? outcome.programs[i].seconds : 0);
+    seconds.push_back(isKnown && outcome.programs[i].seconds > 0 ? outcome.programs[i].seconds + call : 0);
   }
   return seconds;
 }
@@ -107,7 +132,14 @@ llvm::Expected<std::vector<SuiteResult>> calibrate::runSuite(llvm::ArrayRef<std:
     const std::string changes = assignmentsOf(by);
     return changes.empty() ? record : record + separator + changes;
   };
-  auto byRecord = predict(files, record), calibrated = predict(files, changed(fields));
+  double call = 0;
+  if (place.isHost) {
+    auto measured = callSeconds(record);
+    if (!measured)
+      return measured.takeError();
+    call = *measured;
+  }
+  auto byRecord = predict(files, record, call), calibrated = predict(files, changed(fields), call);
   if (!byRecord)
     return llvm::joinErrors(byRecord.takeError(), calibrated ? llvm::Error::success() : calibrated.takeError());
   if (!calibrated)
@@ -131,7 +163,7 @@ llvm::Expected<std::vector<SuiteResult>> calibrate::runSuite(llvm::ArrayRef<std:
   for (const MeasuredField &field : fields) {
     if (!field.differs())
       continue;
-    auto alone = predict(files, changed(field));
+    auto alone = predict(files, changed(field), call);
     if (!alone)
       return alone.takeError();
     for (auto [i, result] : llvm::enumerate(results)) {

@@ -8,7 +8,8 @@
 /// \file
 /// Each program runs as it is planned for the record's chip, on the host as it is planned with the measured fields. It
 /// is planned with the record, with all measured fields, and with each of them alone: the one that brings the
-/// prediction nearest to the measured time explains the error best.
+/// prediction nearest to the measured time explains the error best. On the host predictions have what a call takes
+/// beside its kernels, as measured with a program of one addition.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/MemoryModel.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -31,22 +32,26 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
       operationsPerClock = 1 / std::max(unit.issue, 0.25);
       break;
     }
-  std::vector<const Memory *> caches = chip.caches();
-  if (!caches.empty()) {
-    nearest = caches.front()->bytes;
-    line = caches.front()->lineBytes ? caches.front()->lineBytes : line;
-    second = caches[caches.size() > 1 ? 1 : 0]->bytes;
-    lastCache = caches.back()->bytes;
+  std::vector<const Memory *> found = chip.caches();
+  if (!found.empty()) {
+    nearest = found.front()->bytes;
+    line = found.front()->lineBytes ? found.front()->lineBytes : line;
+    second = found[found.size() > 1 ? 1 : 0]->bytes;
+    lastCache = found.back()->bytes;
   }
   if (std::optional<double> first = chip.number(Number::FirstTranslations))
     translations = static_cast<int64_t>(*first);
   translationClocks = chip.number(Number::Translate).value_or(translationClocks);
-  if (caches.size() > 1 && caches[1]->bytesPerClock > 0)
-    lineClocks = static_cast<double>(line) / caches[1]->bytesPerClock;
+  if (found.size() > 1 && found[1]->bytesPerClock > 0)
+    lineClocks = static_cast<double>(line) / found[1]->bytesPerClock;
   loadsPerClock = chip.number(Number::Load).value_or(loadsPerClock);
   shufflesPerClock = chip.number(Number::Shuffle).value_or(shufflesPerClock);
-  for (const Memory *cache : caches)
+  crossingsPerClock = chip.number(Number::CrossingLoad).value_or(loadsPerClock / 2);
+  divisionsPerClock = chip.number(Number::DivF32).value_or(operationsPerClock);
+  for (const Memory *cache : found) {
     memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});
+    caches.push_back(*cache);
+  }
   for (const Memory &memory : chip.memories())
     if (memory.kind == MemoryKind::Global && memory.bytesPerClock > 0) {
       memories.push_back({memory.bytes, memory.bytesPerClock,
@@ -76,6 +81,39 @@ double MemoryModel::moveSeconds(double read, double written, double footprint) c
     return (read / memory.read + written / write) / clock;
   }
   return (read + written) / bytesPerClock / clock;
+}
+
+double tilewright::lostPart(const Memory &cache, double bytes, double pageBytes) {
+  if (double(cache.bytes) <= double(cache.ways) * pageBytes) // every page reaches all sets alike
+    return bytes <= double(cache.bytes) ? 0 : 1;
+  double mean = bytes * double(cache.ways) / double(cache.bytes);
+  double term = std::exp(-mean), kept = 0;
+  for (int64_t others = 1; others <= cache.ways; ++others) {
+    kept += term;
+    term *= mean / double(others);
+  }
+  return std::max(0.0, 1 - kept);
+}
+
+MemoryModel::MoveTime MemoryModel::moveTime(double read, double written, double footprint) const {
+  MoveTime time;
+  double reached = 1; // part of the bytes that no nearer memory has
+  for (const auto &[level, memory] : llvm::enumerate(memories)) {
+    const bool isCache = level < caches.size();
+    const double lost = isCache ? lostPart(caches[level], footprint, double(page)) : 0;
+    const double write = memory.write > 0 ? memory.write : memory.read;
+    if (memory.read <= 0)
+      continue;
+    const double own = (read / memory.read + written / write) / clock;
+    if (level == 0)
+      time.near = own;
+    else if (level == 1 && isCache)
+      time.near += reached * std::max(0.0, own - time.near);
+    else
+      time.beyond += reached * (1 - lost) * own;
+    reached *= lost;
+  }
+  return time;
 }
 
 double MemoryModel::seconds(double bytes, double vectorOps) const {

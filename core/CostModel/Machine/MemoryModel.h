@@ -24,6 +24,11 @@
 
 namespace tilewright {
 
+/// The part of `bytes`, read from end to end again and again, that `cache` has lost when it is read again. Pages lie
+/// anywhere in memory, so the pages that share a group of sets are Poisson-distributed around their mean: one is lost
+/// where as many others as there are ways fell into its group.
+double lostPart(const Memory &cache, double bytes, double pageBytes);
+
 class MemoryModel {
 public:
   explicit MemoryModel(const TargetDescription &chip);
@@ -67,6 +72,18 @@ public:
   double moveSeconds(double read, double written) const { return moveSeconds(read, written, read + written); }
   /// The same of `footprint` different bytes.
   double moveSeconds(double read, double written, double footprint) const;
+  /// The same in parts that overlap: at the rate of the first two caches, and of what these lost. Of bytes that nearly
+  /// fill the second cache a part is lost (`lostPart`).
+  struct MoveTime {
+    double near = 0, beyond = 0; // seconds
+  };
+  MoveTime moveTime(double read, double written, double footprint) const;
+  /// Seconds that accesses of two lines take more than others.
+  double crossingSeconds(double accesses) const {
+    return accesses * std::max(0.0, 1 / crossingsPerClock - 1 / loadsPerClock) / clock;
+  }
+  /// Seconds of divisions and square roots of vectors, which are not pipelined.
+  double divideSeconds(double divisions) const { return divisions / divisionsPerClock / clock; }
   /// Seconds that vector instructions take to issue: arithmetic and loads have ports of their own.
   double issueSeconds(double arithmetic, double loads) const {
     return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
@@ -106,12 +123,14 @@ private:
           page = std::numeric_limits<int32_t>::max();
   double clock = 1, bytesPerClock = 1, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   double lineClocks = 2, translationClocks = 0; // of a line from the second cache, of a page translated anew
+  double crossingsPerClock = 1, divisionsPerClock = 1;
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {
     int64_t bytes;
     double read, write;
   };
   std::vector<Rates> memories;
+  std::vector<Memory> caches;
   double launchSeconds = 0; // fork and join of a warm team; 0 where all cores of a launch begin together
 };
 

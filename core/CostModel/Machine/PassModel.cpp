@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/PassModel.h"
+#include "core/CostModel/Time/Overlap.h"
 #include "tilewright/MachineGraph.h"
 
 using namespace tilewright;
@@ -38,10 +39,21 @@ double PassModel::seconds(const PassWork &work) const {
   return secondsOfMember(work) / double(cores ? cores->cores : 1);
 }
 
+double PassModel::coreSeconds(const PassWork &work) const {
+  return overlapped({memory.issueSeconds(0, work.accesses) + memory.crossingSeconds(work.crossing),
+                     memory.issueSeconds(work.arithmetic, 0),
+                     memory.issueSeconds(0, work.shuffles * memory.shuffleLoads()),
+                     memory.divideSeconds(work.divisions)});
+}
+
+double PassModel::secondsOnCaches(const PassWork &work) const {
+  const MemoryModel::MoveTime moves = memory.moveTime(work.read, work.written, work.read + work.written - work.again);
+  return std::max({moves.near, moves.beyond, work.core + coreSeconds(work)});
+}
+
 double PassModel::secondsOfMember(const PassWork &work) const {
   if (!cores)
-    return std::max(memory.moveSeconds(work.read, work.written, work.read + work.written - work.again),
-                    memory.issueSeconds(work.arithmetic, work.accesses));
+    return secondsOnCaches(work);
   // A core issues one instruction after the other; its engines work beside it.
   auto clocksOf = [](double bytes, const CopyEngine *engine) {
     return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;

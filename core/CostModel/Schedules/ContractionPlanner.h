@@ -21,6 +21,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include <cmath>
 #include <limits>
@@ -108,26 +109,14 @@ struct Machine {
   double translation(double pages) const {
     return pages > translations ? walkClocks : pages > 0.75 * firstTranslations ? translationClocks : 0;
   }
-  /// The part of `bytes`, read from end to end again and again, that `cache` has lost when it is read again. Pages lie
-  /// anywhere in memory, so the pages that share a group of sets are Poisson-distributed around their mean: one is lost
-  /// where as many others as there are ways fell into its group.
-  double lost(const Memory &cache, double bytes) const {
-    if (cache.bytes <= cache.ways * pageBytes) // every page reaches all sets alike
-      return bytes <= cache.bytes ? 0 : 1;
-    double mean = bytes * cache.ways / cache.bytes;
-    double term = std::exp(-mean), kept = 0;
-    for (int64_t others = 1; others <= cache.ways; ++others) {
-      kept += term;
-      term *= mean / double(others);
-    }
-    return std::max(0.0, 1 - kept);
-  }
-  /// Bytes per clock of such passes over `bytes`; `between`: what else is touched from one to the next.
+  /// Bytes per clock of passes over `bytes`, from end to end again and again; `between`: what else is touched from one
+  /// to the next.
   double cyclic(double bytes, double between) const {
     const Memory *second = cache(1);
     if (!second || bytes <= nearBytes())
       return bandwidth(bytes);
-    double part = lost(*second, bytes + between), beyond = scattered(std::max<double>(bytes, second->bytes));
+    double part = lostPart(*second, bytes + between, double(pageBytes)),
+           beyond = scattered(std::max<double>(bytes, second->bytes));
     return 1 / ((1 - part) / second->bytesPerClock + part / beyond);
   }
   /// What stays in the first cache beside other operands.

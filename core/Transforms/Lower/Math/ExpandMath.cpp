@@ -109,6 +109,81 @@ Operation *matchGelu(Value sum, Value x) {
   }
 }
 
+/// Powers with an exponent that needs no logarithm.
+Value power(MathExpansion &e, OpBuilder &b, Location loc, Value x, double exponent) {
+  bool reciprocal = exponent < 0;
+  double magnitude = std::abs(exponent);
+  if (magnitude != std::floor(magnitude) || magnitude > 16)
+    return {};
+  Value result = e.constant(1), square = x;
+  for (auto n = static_cast<unsigned>(magnitude); n != 0; n >>= 1) {
+    if (n & 1)
+      result = matchPattern(result, m_Constant()) ? square : e.mul(result, square);
+    if (n > 1)
+      square = e.mul(square, square);
+  }
+  return reciprocal ? e.div(e.constant(1), result) : result;
+}
+
+template <typename Exponential> bool mayBeShort(Exponential op, const MathExpansion &e) {
+  return e.hasShortExp() && bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+}
+
+/// e^x by the chip's instruction for 2^x.
+Value shortExp(MathExpansion &e, Value x) {
+  auto difference = x.getDefiningOp<arith::SubFOp>();
+  auto base = difference ? difference.getRhs().getDefiningOp<vector::ShuffleOp>() : vector::ShuffleOp();
+  const bool repeats = base && base.getV1() == base.getV2() &&
+                       4 * base.getV1VectorType().getNumElements() <= base.getResultVectorType().getNumElements();
+  return repeats ? e.shortExp(difference.getLhs(), base) : e.shortExp(x);
+}
+
+/// The arithmetic of `op` on `v`; null where it is an instruction already.
+Value expand(Operation *op, MathExpansion &e, ValueRange v, OpBuilder &b) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::ExpOp exp) { return mayBeShort(exp, e) ? shortExp(e, v[0]) : e.exp(v[0]); })
+      .Case([&](math::Exp2Op exp) { return mayBeShort(exp, e) ? e.shortExp2(v[0]) : e.exp2(v[0]); })
+      .Case([&](math::ExpM1Op) { return e.expm1(v[0]); })
+      .Case([&](math::LogOp) { return e.log(v[0]); })
+      .Case([&](math::Log2Op) { return e.log(v[0], 2); })
+      .Case([&](math::Log10Op) { return e.log(v[0], 10); })
+      .Case([&](math::Log1pOp) { return e.log1p(v[0]); })
+      .Case([&](math::TanhOp) { return e.tanh(v[0]); })
+      .Case([&](math::SinhOp) { return e.sinh(v[0]); })
+      .Case([&](math::CoshOp) { return e.cosh(v[0]); })
+      .Case([&](math::ErfOp) { return e.erf(v[0]); })
+      .Case([&](math::ErfcOp) { return e.erfc(v[0]); })
+      .Case([&](math::RsqrtOp) { return e.rsqrt(v[0]); })
+      .Case([&](math::SinOp) { return e.sin(v[0]); })
+      .Case([&](math::CosOp) { return e.cos(v[0]); })
+      .Case([&](math::TanOp) { return e.tan(v[0]); })
+      .Case([&](math::AsinOp) { return e.asin(v[0]); })
+      .Case([&](math::AcosOp) { return e.acos(v[0]); })
+      .Case([&](math::AtanOp) { return e.atan(v[0]); })
+      .Case([&](math::Atan2Op) { return e.atan2(v[0], v[1]); })
+      .Case([&](math::AsinhOp) { return e.asinh(v[0]); })
+      .Case([&](math::AcoshOp) { return e.acosh(v[0]); })
+      .Case([&](math::AtanhOp) { return e.atanh(v[0]); })
+      .Case([&](math::CbrtOp) { return e.cbrt(v[0]); })
+      .Case([&](math::PowFOp pow) -> Value {
+        auto exponent = splatConstant(pow.getRhs());
+        Value few = exponent ? power(e, b, op->getLoc(), v[0], *exponent) : Value();
+        return few ? few : e.pow(v[0], v[1]);
+      })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// Whether `op` becomes arithmetic; rounding and sign operations are instructions already.
+bool isExpanded(Operation *op) {
+  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
+      isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RoundOp, math::TruncOp, math::SqrtOp,
+          math::FmaOp, math::CopySignOp>(op))
+    return false;
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  return element && (element.getWidth() < 32 || element.isF32() || element.isF64()) &&
+         llvm::all_of(op->getOperandTypes(), [&](Type type) { return getElementTypeOrSelf(type) == element; });
+}
+
 struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
   MathInstructions has;
 
@@ -152,69 +227,6 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
     }
   }
 
-  /// Powers with an exponent that needs no logarithm.
-  static Value power(MathExpansion &e, OpBuilder &b, Location loc, Value x, double exponent) {
-    bool reciprocal = exponent < 0;
-    double magnitude = std::abs(exponent);
-    if (magnitude != std::floor(magnitude) || magnitude > 16)
-      return {};
-    Value result = e.constant(1), square = x;
-    for (auto n = static_cast<unsigned>(magnitude); n != 0; n >>= 1) {
-      if (n & 1)
-        result = matchPattern(result, m_Constant()) ? square : e.mul(result, square);
-      if (n > 1)
-        square = e.mul(square, square);
-    }
-    return reciprocal ? e.div(e.constant(1), result) : result;
-  }
-
-  template <typename Exponential> static bool mayBeShort(Exponential op, const MathExpansion &e) {
-    return e.hasShortExp() && bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
-  }
-
-  /// e^x by the chip's instruction for 2^x.
-  static Value shortExp(MathExpansion &e, Value x) {
-    auto difference = x.getDefiningOp<arith::SubFOp>();
-    auto base = difference ? difference.getRhs().getDefiningOp<vector::ShuffleOp>() : vector::ShuffleOp();
-    const bool repeats = base && base.getV1() == base.getV2() &&
-                         4 * base.getV1VectorType().getNumElements() <= base.getResultVectorType().getNumElements();
-    return repeats ? e.shortExp(difference.getLhs(), base) : e.shortExp(x);
-  }
-
-  Value expand(Operation *op, MathExpansion &e, ValueRange v, OpBuilder &b) {
-    return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](math::ExpOp exp) { return mayBeShort(exp, e) ? shortExp(e, v[0]) : e.exp(v[0]); })
-        .Case([&](math::Exp2Op exp) { return mayBeShort(exp, e) ? e.shortExp2(v[0]) : e.exp2(v[0]); })
-        .Case([&](math::ExpM1Op) { return e.expm1(v[0]); })
-        .Case([&](math::LogOp) { return e.log(v[0]); })
-        .Case([&](math::Log2Op) { return e.log(v[0], 2); })
-        .Case([&](math::Log10Op) { return e.log(v[0], 10); })
-        .Case([&](math::Log1pOp) { return e.log1p(v[0]); })
-        .Case([&](math::TanhOp) { return e.tanh(v[0]); })
-        .Case([&](math::SinhOp) { return e.sinh(v[0]); })
-        .Case([&](math::CoshOp) { return e.cosh(v[0]); })
-        .Case([&](math::ErfOp) { return e.erf(v[0]); })
-        .Case([&](math::ErfcOp) { return e.erfc(v[0]); })
-        .Case([&](math::RsqrtOp) { return e.rsqrt(v[0]); })
-        .Case([&](math::SinOp) { return e.sin(v[0]); })
-        .Case([&](math::CosOp) { return e.cos(v[0]); })
-        .Case([&](math::TanOp) { return e.tan(v[0]); })
-        .Case([&](math::AsinOp) { return e.asin(v[0]); })
-        .Case([&](math::AcosOp) { return e.acos(v[0]); })
-        .Case([&](math::AtanOp) { return e.atan(v[0]); })
-        .Case([&](math::Atan2Op) { return e.atan2(v[0], v[1]); })
-        .Case([&](math::AsinhOp) { return e.asinh(v[0]); })
-        .Case([&](math::AcoshOp) { return e.acosh(v[0]); })
-        .Case([&](math::AtanhOp) { return e.atanh(v[0]); })
-        .Case([&](math::CbrtOp) { return e.cbrt(v[0]); })
-        .Case([&](math::PowFOp pow) -> Value {
-          auto exponent = splatConstant(pow.getRhs());
-          Value few = exponent ? power(e, b, op->getLoc(), v[0], *exponent) : Value();
-          return few ? few : e.pow(v[0], v[1]);
-        })
-        .Default([](Operation *) { return Value(); });
-  }
-
   /// Erases `op` and the definitions that only it used.
   static void eraseDead(Operation *op) {
     if (!isOpTriviallyDead(op))
@@ -229,8 +241,8 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
   }
 
   void runOnOperation() override {
-    const bool isReproducible = Settings::of(getOperation()).isReproducible(); // the same form on all chips
     if (auto target = targetOf(getOperation())) {
+      const bool isReproducible = Settings::of(getOperation()).isReproducible(); // the same form on all chips
       has.scale = (*target)->number(Number::LdexpF32).has_value();
       has.exp2 = !isReproducible && (*target)->number(Number::NativeExp2F32).has_value();
       has.maximum = (*target)->number(Number::NativeMaxF32).has_value();
@@ -254,14 +266,7 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
 
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      // Rounding and sign operations are instructions already.
-      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
-          isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RoundOp, math::TruncOp, math::SqrtOp,
-              math::FmaOp, math::CopySignOp>(op))
-        return;
-      auto element = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
-      if (element && (element.getWidth() < 32 || element.isF32() || element.isF64()) &&
-          llvm::all_of(op->getOperandTypes(), [&](Type type) { return getElementTypeOrSelf(type) == element; }))
+      if (isExpanded(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -311,3 +316,38 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
 };
 
 } // namespace
+
+ArithmeticWork tilewright::arithmeticOf(Operation *op) {
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<arith::BitcastOp>(op))
+    return {};
+  if (isa<arith::DivFOp, math::SqrtOp>(op))
+    return {0, 1};
+  if (!isExpanded(op))
+    return {1, 0};
+  // The function of a half-width number is computed in f32, after and before a conversion.
+  const bool isNarrow = op->getResult(0).getType().getIntOrFloatBitWidth() < 32;
+  OpBuilder b(op->getContext());
+  const Type wide = isNarrow ? Type(b.getF32Type()) : op->getResult(0).getType();
+  Block scratch;
+  b.setInsertionPointToStart(&scratch);
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    auto exponent = splatConstant(operand);
+    operands.push_back(exponent
+                           ? arith::ConstantOp::create(b, op->getLoc(), FloatAttr::get(wide, *exponent)).getResult()
+                           : scratch.addArgument(wide, op->getLoc()));
+  }
+  MathExpansion expansion(b, op->getLoc(), wide, {});
+  ArithmeticWork work{isNarrow ? 2.0 : 0.0, 0};
+  if (!expand(op, expansion, operands, b))
+    return {1, 0};
+  // What stands in regions is for rare arguments.
+  for (Operation &each : scratch)
+    if (!each.getNumRegions()) {
+      const ArithmeticWork own = arithmeticOf(&each);
+      work.instructions += own.instructions;
+      work.divisions += own.divisions;
+    }
+  scratch.dropAllReferences();
+  return work;
+}

@@ -40,6 +40,16 @@ struct MathInstructions {
   bool maximum = false;                     // the larger or smaller of two f32, NaN where one is
 };
 
+/// Instructions that one operation of a body becomes: all but divisions and roots, and these, which have a unit of
+/// their own.
+struct ArithmeticWork {
+  double instructions = 0, divisions = 0;
+};
+
+/// Counts what the expansion of `op`, on scalars, is made of: of constants nothing, of others an instruction each. The
+/// expansion is the one without a chip's own instructions.
+ArithmeticWork arithmeticOf(mlir::Operation *op);
+
 /// Builds expansions of one type: f32, f64 or a vector of one.
 class MathExpansion {
 public:
