@@ -198,10 +198,10 @@ Ratios are times of the other over that of the record's plan, medians over inter
 
 
 def page(_):
-    lines = []
+    lines = ["One thread.", ""]
     if (path := FOLDER / "products.json").exists():
         results = json.loads(path.read_text())
-        lines += ["### f32 products, one thread", "", *summary(results), "",
+        lines += ["### f32 products", "", *summary(results), "",
                   "Shapes where a record takes another plan than the table; the time of the table's plan, and of the fastest library, over that of the record's:",
                   "", "| shape | generic | calibrated | fastest library | table | generic | calibrated |", "|---|---|---|---|---|---|---|"]
         for row in results:
