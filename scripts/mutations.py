@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutation score by chip: each wait, barrier, fence, bound, offset, swizzle, zero fill and scale of compiled programs is
+"""Mutation score by chip: each wait, barrier, fence, bound, offset, swizzle, zero fill, scale and lane of a scale of compiled programs is
 removed or changed, one at a time (test/plugins/Mutations.h); is it found, and by what? The tables of docs/trust.md.
 
     scripts/mutations.py BUILD [CHIP ...] [--every N] [--write]
@@ -20,6 +20,7 @@ CHIPS = {"cpu:zen4": ("host", ["vectorize-nests"]),
          "nvidia:A100": ("emulator", ["drop-signedness", "finish-launches"]),
          "nvidia:H200": ("emulator", ["drop-signedness", "finish-launches"]),
          "amd:MI300X": ("emulator", ["drop-signedness", "finish-launches"]),
+         "amd:MI350": ("emulator", ["drop-signedness"]),
          "accelerator:npu": ("emulator", ["drop-signedness"])}
 #: Conformance programs, by the beginning of their names.
 CASES = ("contraction_matmul_f16.f16.f32_33x47x29", "contraction_matmul_f16.f16.f32_20?x36?x50?",
@@ -36,7 +37,10 @@ STEPS = """func.func @steps(%a: tensor<64x256xf16>, %b: tensor<256x64xf16>) -> t
   return %r : tensor<64x64xf32>
 }
 """
-KINDS = ("wait", "barrier", "fence", "bound", "offset", "swizzle", "zero-fill", "scale")
+#: A product whose unit takes scales, for chips that have such units.
+SCALED = ("contraction_scaled-matmul_f8E4M3FN.f8E5M2.f8E8M0FNU.f32_33x47x100_blocks32",)
+CASES_OF = {"amd:MI350": SCALED}
+KINDS = ("wait", "barrier", "fence", "bound", "offset", "swizzle", "zero-fill", "scale", "scale-lane")
 FOUND = ("proof", "compiler", "finding", "result", "crash")
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/trust.md"
 MARK, END = "<!-- written by scripts/mutations.py --write -->\n", "<!-- end of what scripts/mutations.py writes -->\n"
@@ -118,9 +122,10 @@ def mutants(build: pathlib.Path, chip: str, every: int, cases: tuple[str, ...] =
         subprocess.run([build / "bin/tw-conformance", "--target", chip, "--list", "--keep", folder], check=True, capture_output=True,
                        env=environment(build))
         names = sorted(pathlib.Path(folder).glob("*.mlir"))
-        programs = [next(name for name in names if name.name.startswith(case)) for case in cases]
-        (pathlib.Path(folder) / "steps_64x256x64.mlir").write_text(STEPS)
-        programs.append(pathlib.Path(folder) / "steps_64x256x64.mlir")
+        programs = [next(name for name in names if name.name.startswith(case)) for case in CASES_OF.get(chip, cases)]
+        if chip not in CASES_OF:
+            (pathlib.Path(folder) / "steps_64x256x64.mlir").write_text(STEPS)
+            programs.append(pathlib.Path(folder) / "steps_64x256x64.mlir")
         pairs = [(program, name) for program in programs for name in CHIPS[chip][1]]
 
         def count(pair: tuple[pathlib.Path, str]) -> int:

@@ -36,6 +36,12 @@ Type elementType(ElementKind kind, MLIRContext *context) {
     return Float8E5M2FNUZType::get(context);
   case ElementKind::F8E8M0:
     return Float8E8M0FNUType::get(context);
+  case ElementKind::F6E2M3:
+    return Float6E2M3FNType::get(context);
+  case ElementKind::F6E3M2:
+    return Float6E3M2FNType::get(context);
+  case ElementKind::F4E2M1:
+    return Float4E2M1FNType::get(context);
   default:
     return IntegerType::get(context, bitWidth(kind));
   }
@@ -52,5 +58,9 @@ int64_t elementBytes(Type type) {
 bool isFloat8(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E8M0FNUType>(type);
 }
+
+bool isSubByteFloat(Type type) { return isa<Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType>(type); }
+
+Type storedType(Type type) { return isSubByteFloat(type) ? IntegerType::get(type.getContext(), 8) : type; }
 
 } // namespace tilewright

@@ -29,8 +29,13 @@ inline mlir::Type elementOf(mlir::Value memref) {
 /// Whether `type` is one of the 8-bit floats that programs may have. f8E8M0FNU, a power of two that scales, is one of
 /// them.
 bool isFloat8(mlir::Type type);
-/// Their names.
+/// Whether `type` is a float of 4 or 6 bits: f4E2M1FN, f6E2M3FN or f6E3M2FN. In memory each is the low bits of a byte.
+bool isSubByteFloat(mlir::Type type);
+/// The type of `type`'s elements in memory: i8 for floats of 4 and 6 bits, else `type`.
+mlir::Type storedType(mlir::Type type);
+/// The names of both.
 inline constexpr const char *float8Types[] = {"f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU"};
+inline constexpr const char *narrowFloatTypes[] = {"f4E2M1FN", "f6E2M3FN", "f6E3M2FN"};
 
 } // namespace tilewright
 

@@ -88,6 +88,7 @@ struct Outcome {
 /// All program cases: each family adds its own.
 std::vector<Case> programCases();
 void addContractions(std::vector<Case> &cases);
+void addScaled(std::vector<Case> &cases);
 void addConvolutions(std::vector<Case> &cases);
 void addElementwise(std::vector<Case> &cases);
 void addRows(std::vector<Case> &cases);

@@ -112,8 +112,10 @@ static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
 static std::vector<std::vector<char> *> fragmentsOf(const MatrixUnit &unit, UnitProblem &problem,
                                                     std::vector<char> &c) {
   std::vector<std::vector<char> *> fragments{&problem.a, &problem.b, &c};
-  if (unit.scales)
-    fragments.insert(fragments.end(), {&problem.scaleA, &problem.scaleB});
+  if (unit.scales && unit.scales->hasA())
+    fragments.push_back(&problem.scaleA);
+  if (unit.scales && unit.scales->hasB())
+    fragments.push_back(&problem.scaleB);
   return fragments;
 }
 

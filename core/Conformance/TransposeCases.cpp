@@ -71,6 +71,7 @@ std::vector<Case> conformance::programCases() {
   addElementwise(cases);
   addRows(cases);
   addTransposes(cases);
+  addScaled(cases);
   addPerformance(cases);
   return cases;
 }

@@ -39,6 +39,8 @@ static double drawElement(ElementKind kind, bool extreme, std::mt19937 &random) 
   auto between = [&](int64_t low, int64_t high) {
     return static_cast<double>(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)));
   };
+  if (isFloat(kind) && bitWidth(kind) < 8)
+    return between(-3, 3) / (extreme ? 2 : 1);
   if (isFloat(kind))
     return between(-8, 8) / (extreme && bitWidth(kind) >= 16 ? 1024 : 1);
   int64_t top = int64_t(1) << (bitWidth(kind) - isSigned(kind));
@@ -91,11 +93,14 @@ UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint6
   std::vector<double> c = drawFragment(unit.c, extreme, random, problem.c);
   if (unit.scales) {
     const int64_t block = unit.scales->block, blocks = unit.k / block;
-    std::vector<double> ofA = drawFragment(unit.scales->a, extreme, random, problem.scaleA);
-    std::vector<double> ofB = drawFragment(unit.scales->b, extreme, random, problem.scaleB);
-    for (int64_t i = 0; i < unit.m * unit.k; ++i)
+    std::vector<double> ofA, ofB;
+    if (unit.scales->hasA())
+      ofA = drawFragment(unit.scales->a, extreme, random, problem.scaleA);
+    if (unit.scales->hasB())
+      ofB = drawFragment(unit.scales->b, extreme, random, problem.scaleB);
+    for (int64_t i = 0; unit.scales->hasA() && i < unit.m * unit.k; ++i)
       a[i] *= ofA[i / unit.k * blocks + i % unit.k / block];
-    for (int64_t i = 0; i < unit.k * unit.n; ++i)
+    for (int64_t i = 0; unit.scales->hasB() && i < unit.k * unit.n; ++i)
       b[i] *= ofB[i / unit.n / block * unit.n + i % unit.n];
   }
   problem.expected = Expected(unit.m * unit.n);
@@ -178,7 +183,7 @@ static std::string vectorOf(ElementKind kind, int64_t count) {
   llvm::StringRef element = elementName(kind);
   if (kind == ElementKind::TF32)
     element = "f32";
-  else if (!isFloat(kind) || bitWidth(kind) == 8)
+  else if (!isFloat(kind) || bitWidth(kind) <= 8)
     return llvm::formatv("vector<{0}xi{1}>", count, bitWidth(kind));
   return llvm::formatv("vector<{0}x{1}>", count, element);
 }
@@ -189,6 +194,24 @@ static std::string moveOf(const UnitOperand &operand, llvm::StringRef move) {
   return ("tilewright.register." + operand.opaque->name + "." + move + "." +
           llvm::StringRef(element).split('x').second.drop_back())
       .str();
+}
+
+/// Loads the floats of 4 or 6 bits of `operand`, side by side, word by word: memory has no vectors of 24 bytes.
+static std::string loadOfWords(const char *name, const std::string &space, const std::string &type,
+                               const UnitOperand &operand) {
+  const int64_t words = operand.layout.numElements() * bitWidth(operand.element) / 64;
+  std::string vector = llvm::formatv("vector<{0}xi64>", words), last = llvm::formatv("%{0}y", name), text;
+  text = llvm::formatv("    {0} = llvm.mlir.poison : {1}\n", last, vector);
+  for (int64_t i = 0; i < words; ++i) {
+    std::string next = llvm::formatv("%{0}y{1}", name, i);
+    text += llvm::formatv("    {0}p = llvm.getelementptr %{1}p[{2}] : (!llvm.ptr{3}) -> !llvm.ptr{3}, i64\n"
+                          "    {0}v = llvm.load {0}p {{alignment = 1 : i64} : !llvm.ptr{3} -> i64\n"
+                          "    {0}i = llvm.mlir.constant({2} : i32) : i32\n"
+                          "    {0} = llvm.insertelement {0}v, {4}[{0}i : i32] : {5}\n",
+                          next, name, i, space, last, vector);
+    last = next;
+  }
+  return text + llvm::formatv("    %{0}v = llvm.bitcast {1} : {2} to {3}\n", name, last, vector, type).str();
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit &unit, llvm::StringRef target,
@@ -212,13 +235,21 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
     return type;
   };
   std::string a = typeOf(unit.a, countA), b = typeOf(unit.b, unit.b.layout.numElements()),
-              c = typeOf(unit.c, unit.c.layout.numElements()), types = llvm::formatv("({0}, {1}, {2}) -> {2}", a, b, c);
-  std::string scaleA, scaleB;
-  if (unit.scales) {
-    scaleA = vectorOf(unit.scales->a.element, unit.scales->a.layout.numElements());
-    scaleB = vectorOf(unit.scales->b.element, unit.scales->b.layout.numElements());
-    types = llvm::formatv("({0}, {1}, {2}, {3}, {4}) -> {2}", a, b, c, scaleA, scaleB);
+              c = typeOf(unit.c, unit.c.layout.numElements());
+  struct Scale {
+    std::string name, type;
+    const UnitOperand *operand;
+  };
+  std::vector<Scale> scales;
+  std::string scaleTypes, scaleParameters, scaleValues;
+  for (const UnitOperand *scale : unit.scales ? unit.scales->operands() : std::vector<const UnitOperand *>()) {
+    scales.push_back(
+        {scale == &unit.scales->a ? "sa" : "sb", vectorOf(scale->element, scale->layout.numElements()), scale});
+    scaleTypes += ", " + scales.back().type;
+    scaleParameters += ", %" + scales.back().name + ": !llvm.ptr" + (lanes ? "<1>" : "");
+    scaleValues += ", %" + scales.back().name + "v";
   }
+  std::string types = llvm::formatv("({0}, {1}, {2}{3}) -> {2}", a, b, c, scaleTypes);
   std::string space = lanes ? "<1>" : "", text;
   llvm::raw_string_ostream os(text);
   os << "module attributes {tilewright.target = \"" << target << "\"} {\n";
@@ -230,9 +261,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
       os << "  llvm.func @" << moveOf(*operand, "store") << "(" << *type << ", !llvm.ptr, i64)\n";
   }
   os << "  llvm.func @tilewright.unit." << unit.name << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr"
-     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space
-     << (unit.scales ? ", %sa: !llvm.ptr" + space + ", %sb: !llvm.ptr" + space : "") << (lanes ? ")" : ") -> i32")
-     << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
+     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space << scaleParameters
+     << (lanes ? ")" : ") -> i32") << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
   auto pointer = [&](const char *name, const UnitOperand &operand) {
     // Fragments lie lane after lane; an operand on fewer lanes repeats.
     int64_t bytes = operand.layout.numElements() * bitWidth(operand.element) / 8;
@@ -250,6 +280,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
       os << llvm::formatv("    %{0}r = llvm.mlir.constant({1} : i64) : i64\n    %{0}v = llvm.call @{2}(%{0}p, %{0}r) : "
                           "(!llvm.ptr, i64) -> {3}\n",
                           name, operand.opaque->rowBytes, moveOf(operand, "fill"), type);
+    else if (bitWidth(operand.element) < 8 && isFloat(operand.element))
+      os << loadOfWords(name, space, type, operand);
     else
       os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = {3} : i64} : !llvm.ptr{1} -> {2}\n", name, space,
                           type, alignment(operand));
@@ -273,14 +305,12 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   }
   load("b", b, unit.b);
   load("c", c, unit.c);
-  if (unit.scales) {
-    pointer("sa", unit.scales->a);
-    pointer("sb", unit.scales->b);
-    load("sa", scaleA, unit.scales->a);
-    load("sb", scaleB, unit.scales->b);
+  for (const Scale &scale : scales) {
+    pointer(scale.name.c_str(), *scale.operand);
+    load(scale.name.c_str(), scale.type, *scale.operand);
   }
-  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv" << (unit.scales ? ", %sav, %sbv" : "")
-     << ") : " << types << "\n";
+  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv" << scaleValues << ") : " << types
+     << "\n";
   if (unit.c.opaque)
     os << llvm::formatv("    llvm.call @{0}(%d, %cp, %cr) : ({1}, !llvm.ptr, i64) -> ()\n", moveOf(unit.c, "store"), c);
   else

@@ -219,16 +219,24 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   DataLayout layout(impl.module);
   Value memory = frame(op, runner.frameBytes());
   SmallVector<Value> parts;
-  for (Value operand : operands)
+  for (Value operand : operands) {
+    auto packed = dyn_cast<VectorType>(operand.getType());
+    const int64_t width = packed ? packed.getElementTypeBitWidth() : 0;
+    if (width > 1 && width < 8) { // as they lie side by side
+      VectorType bytes = VectorType::get({packed.getNumElements() * width / 8}, builder.getI8Type());
+      operand = LLVM::BitcastOp::create(builder, loc(), bytes, operand);
+    }
     scalarsOf(builder, loc(), operand, parts);
+  }
   auto wrong = [&](const Twine &what) {
     op->emitError() << "unit \"" << record << "\": " << what;
     return Value();
   };
   ArrayRef<Value> rest = parts;
   static constexpr const char *names[] = {"A", "B", "C", "the scales of A", "the scales of B"};
+  const bool ofBAlone = runner.unit.scales && !runner.unit.scales->hasA();
   for (int i = 0; i < runner.operands(); ++i) {
-    const char *name = names[i];
+    const char *name = names[i == 3 && ofBAlone ? i + 1 : i];
     if (i == 2 && accumulatesInBlock(runner.unit)) {
       if (rest.empty() || !rest[0].getType().isInteger(32))
         return wrong("operand C is in a memory of the block; expected its address (i32), and whether it is added to");

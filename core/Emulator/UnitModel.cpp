@@ -37,6 +37,12 @@ static const llvm::fltSemantics &semantics(ElementKind kind) {
     return llvm::APFloat::Float8E5M2FNUZ();
   case ElementKind::F8E8M0:
     return llvm::APFloat::Float8E8M0FNU();
+  case ElementKind::F6E2M3:
+    return llvm::APFloat::Float6E2M3FN();
+  case ElementKind::F6E3M2:
+    return llvm::APFloat::Float6E3M2FN();
+  case ElementKind::F4E2M1:
+    return llvm::APFloat::Float4E2M1FN();
   default:
     return llvm::APFloat::IEEEsingle();
   }
@@ -51,9 +57,12 @@ int64_t tilewright::fragmentBytes(const UnitOperand &operand) {
 static uint64_t readBits(unsigned width, const void *data, int64_t index) {
   const auto *bytes = static_cast<const unsigned char *>(data);
   uint64_t bits = 0;
-  if (width < 8) {
+  if (width < 8) { // of one byte or of two
     int64_t position = index * width;
-    return (bytes[position / 8] >> (position % 8)) & ((1u << width) - 1);
+    unsigned both = bytes[position / 8];
+    if (position % 8 + width > 8)
+      both |= unsigned(bytes[position / 8 + 1]) << 8;
+    return (both >> (position % 8)) & ((1u << width) - 1);
   }
   std::memcpy(&bits, bytes + index * (width / 8), width / 8);
   return bits;
@@ -63,8 +72,9 @@ static void writeBits(unsigned width, void *data, int64_t index, uint64_t bits) 
   auto *bytes = static_cast<unsigned char *>(data);
   if (width < 8) {
     int64_t position = index * width;
-    unsigned mask = ((1u << width) - 1) << (position % 8);
-    bytes[position / 8] = (bytes[position / 8] & ~mask) | ((bits << (position % 8)) & mask);
+    unsigned mask = ((1u << width) - 1) << (position % 8), moved = unsigned(bits << (position % 8)) & mask;
+    for (int64_t i = 0; i < (mask > 0xff ? 2 : 1); ++i)
+      bytes[position / 8 + i] = (bytes[position / 8 + i] & ~(mask >> 8 * i)) | (moved >> 8 * i);
     return;
   }
   std::memcpy(bytes + index * (width / 8), &bits, width / 8);
@@ -123,16 +133,26 @@ static double clamp(ElementKind kind, double value) {
   return std::min(std::max(value, isSigned(kind) ? -range : 0.0), range - 1);
 }
 
+void tilewright::applyScales(const MatrixUnit &unit, const double *ofA, const double *ofB, double *a, double *b) {
+  const int64_t block = unit.scales->block, blocks = unit.k / block;
+  for (int64_t i = 0; unit.scales->hasA() && i < unit.m; ++i)
+    for (int64_t k = 0; k < unit.k; ++k)
+      a[i * unit.k + k] *= ofA[i * blocks + k / block];
+  for (int64_t k = 0; unit.scales->hasB() && k < unit.k; ++k)
+    for (int64_t j = 0; j < unit.n; ++j)
+      b[k * unit.n + j] *= ofB[k / block * unit.n + j];
+}
+
 void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c, const void *scaleA,
                          const void *scaleB) {
   std::vector<double> matrixA = unpack(unit.a, a), matrixB = unpack(unit.b, b);
-  if (unit.scales) { // exact in f64, and so are their products
-    const int64_t block = unit.scales->block, blocks = unit.k / block;
-    std::vector<double> factorsA = unpack(unit.scales->a, scaleA), factorsB = unpack(unit.scales->b, scaleB);
-    for (int64_t i = 0; i < unit.m * unit.k; ++i)
-      matrixA[i] *= factorsA[i / unit.k * blocks + i % unit.k / block];
-    for (int64_t i = 0; i < unit.k * unit.n; ++i)
-      matrixB[i] *= factorsB[i / unit.n / block * unit.n + i % unit.n];
+  if (unit.scales) {
+    std::vector<double> ofA, ofB;
+    if (unit.scales->hasA())
+      ofA = unpack(unit.scales->a, scaleA);
+    if (unit.scales->hasB())
+      ofB = unpack(unit.scales->b, scaleB);
+    applyScales(unit, ofA.data(), ofB.data(), matrixA.data(), matrixB.data());
   }
   std::vector<double> result(unit.m * unit.n, 0.0);
   if (unit.init != UnitInit::NoAccumulate)

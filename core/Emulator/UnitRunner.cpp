@@ -215,18 +215,15 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
   });
 }
 
-/// Multiplies blocks of the rows of A and of the columns of B by their scales, exactly.
+/// Multiplies blocks of the rows of A and of the columns of B by their scales.
 void UnitRunner::scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, double *a, double *b) const {
-  const int64_t block = unit.scales->block, blocks = unit.k / block;
+  const int64_t blocks = unit.k / unit.scales->block;
   llvm::SmallVector<double, 64> ofA(unit.m * blocks), ofB(blocks * unit.n);
-  read(3, frames, addressOf, ofA.data());
-  read(4, frames, addressOf, ofB.data());
-  for (int64_t i = 0; i < unit.m; ++i)
-    for (int64_t k = 0; k < unit.k; ++k)
-      a[i * unit.k + k] *= ofA[i * blocks + k / block];
-  for (int64_t k = 0; k < unit.k; ++k)
-    for (int64_t j = 0; j < unit.n; ++j)
-      b[k * unit.n + j] *= ofB[k / block * unit.n + j];
+  if (unit.scales->hasA())
+    read(3, frames, addressOf, ofA.data());
+  if (unit.scales->hasB())
+    read(operands() - 1, frames, addressOf, ofB.data());
+  applyScales(unit, ofA.data(), ofB.data(), a, b);
 }
 
 /// c[m x n] += a[m x k] * b[k x n], rounded alike on all hosts; N > 0: n is known, else it is 512 at most.

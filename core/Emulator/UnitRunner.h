@@ -38,8 +38,8 @@ public:
 
   const MatrixUnit &unit;
   int64_t lanes = 1; // that take part
-  /// Operands 0 A, 1 B, 2 C; of a unit that takes scales also 3 and 4, those of A and B.
-  int operands() const { return unit.scales ? 5 : 3; }
+  /// Operands 0 A, 1 B, 2 C; of a unit that takes scales also those of A, of B, or of both.
+  int operands() const { return 3 + (unit.scales ? unit.scales->hasA() + unit.scales->hasB() : 0); }
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
   bool inMemory(int operand) const { return memories[operand]; }
@@ -64,9 +64,9 @@ public:
 
 private:
   const UnitOperand &operand(int index) const {
-    const UnitOperand *all[] = {&unit.a, &unit.b, &unit.c, unit.scales ? &unit.scales->a : nullptr,
-                                unit.scales ? &unit.scales->b : nullptr};
-    return *all[index];
+    if (index > 2)
+      return index == 3 && unit.scales->hasA() ? unit.scales->a : unit.scales->b;
+    return index == 0 ? unit.a : index == 1 ? unit.b : unit.c;
   }
   void scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, double *a, double *b) const;
   void read(int index, llvm::ArrayRef<char *> frames, AddressOf addressOf, double *matrix) const;

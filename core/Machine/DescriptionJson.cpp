@@ -100,9 +100,14 @@ static json::Object describe(const MatrixUnit &unit) {
                                     {"completion", word(unit.completion)},
                                     {"emission", json::Object{{"name", unit.emit.name},
                                                               {"arguments", strings(writtenArguments(unit.emit))}}}});
-  if (unit.scales)
-    result["scales"] =
-        json::Object{{"block", unit.scales->block}, {"a", describe(unit.scales->a)}, {"b", describe(unit.scales->b)}};
+  if (unit.scales) {
+    json::Object scales{{"block", unit.scales->block}};
+    if (unit.scales->hasA())
+      scales["a"] = describe(unit.scales->a);
+    if (unit.scales->hasB())
+      scales["b"] = describe(unit.scales->b);
+    result["scales"] = std::move(scales);
+  }
   if (!unit.scopeLevel.empty())
     result["scope"] = json::Object{{"level", unit.scopeLevel}, {"count", unit.scopeCount}};
   if (unit.stationary)

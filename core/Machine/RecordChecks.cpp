@@ -92,7 +92,7 @@ static bool checkCovers(const MatrixUnit &unit, const std::string &field, const 
 static void checkScales(const MatrixUnit &unit, Messages &messages) {
   auto takes = [&](llvm::StringRef role) { return llvm::is_contained(unit.emit.arguments, role); };
   for (const auto &[field, role, own] : {std::tuple("scaleA", "ScaleA", true), std::tuple("scaleB", "ScaleB", false)}) {
-    if (!unit.scales) {
+    if (!unit.scales || !(own ? unit.scales->hasA() : unit.scales->hasB())) {
       if (takes(role))
         messages.push_back(
             formatv("field 'emit' takes \"{0}\", but field '{1}' does not say what that is", role, field));
@@ -110,7 +110,7 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
       if (operand->residence != Residence::LaneRegisters)
         messages.push_back(
             formatv("field '{0}' describes scales, but field '{1}' does not lie in registers over lanes; "
-                    "units that take scales have both InRegisters<...>",
+                    "scaled operands and their scales are InRegisters<...>",
                     field, name));
     if (scale.layout.numLanes() != unit.c.layout.numLanes())
       messages.push_back(formatv("the layout of field '{0}' has {1} lanes, that of field 'c' {2}", field,

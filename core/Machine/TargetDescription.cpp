@@ -43,6 +43,10 @@ unsigned tilewright::bitWidth(ElementKind kind) {
   case ElementKind::I8:
   case ElementKind::U8:
     return 8;
+  case ElementKind::F6E2M3:
+  case ElementKind::F6E3M2:
+    return 6;
+  case ElementKind::F4E2M1:
   case ElementKind::I4:
   case ElementKind::U4:
     return 4;
@@ -64,6 +68,9 @@ bool tilewright::isFloat(ElementKind kind) {
   case ElementKind::F8E4M3FNUZ:
   case ElementKind::F8E5M2FNUZ:
   case ElementKind::F8E8M0:
+  case ElementKind::F6E2M3:
+  case ElementKind::F6E3M2:
+  case ElementKind::F4E2M1:
     return true;
   default:
     return false;
@@ -75,9 +82,9 @@ bool tilewright::isSigned(ElementKind kind) {
 }
 
 llvm::StringRef tilewright::elementName(ElementKind kind) {
-  static constexpr const char *names[] = {"f64",    "f32", "tf32",       "f16",        "bf16",  "f8e4m3",
-                                          "f8e5m2", "i32", "i16",        "i8",         "u8",    "i4",
-                                          "u4",     "i1",  "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0"};
+  static constexpr const char *names[] = {"f64",        "f32",        "tf32",   "f16",    "bf16",   "f8e4m3", "f8e5m2",
+                                          "i32",        "i16",        "i8",     "u8",     "i4",     "u4",     "i1",
+                                          "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0", "f6e2m3", "f6e3m2", "f4e2m1"};
   return names[static_cast<int>(kind)];
 }
 

@@ -29,6 +29,12 @@ inline bool accumulatesInBlock(const MatrixUnit &unit) {
   return unit.c.residence == Residence::Accumulator && unit.c.layout.numLanes() > 1;
 }
 
+/// Whether a unit takes the floats of `operand`, of 4 or 6 bits, side by side. Memory and fragments hold one in the low
+/// bits of a byte.
+inline bool isPackedFloat(const UnitOperand &operand) {
+  return isFloat(operand.element) && bitWidth(operand.element) < 8;
+}
+
 /// Entries that a block takes of the memory of such accumulators where it needs so many: a power of two of its banks.
 /// Nullopt: blocks take none of it, or it has not so many.
 inline std::optional<int64_t> accumulatorEntries(const Memory &memory, int64_t needed) {

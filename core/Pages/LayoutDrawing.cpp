@@ -114,8 +114,10 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
     const MatrixUnit &unit = *group.front();
     std::vector<std::pair<const char *, const UnitOperand *>> operands{{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
     if (unit.scales) {
-      operands.emplace_back("scales of A", &unit.scales->a);
-      operands.emplace_back("scales of B", &unit.scales->b);
+      if (unit.scales->hasA())
+        operands.emplace_back("scales of A", &unit.scales->a);
+      if (unit.scales->hasB())
+        operands.emplace_back("scales of B", &unit.scales->b);
     }
     bool cells = false;
     for (auto [name, operand] : operands) {

@@ -41,6 +41,14 @@ static void computeFloat8InSingle(OpPassManager &pm) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
 }
 
+/// The same of floats of 4 and 6 bits, before they are held as 8-bit floats.
+static void computeNarrowInSingle(OpPassManager &pm) {
+  arith::ArithEmulateUnsupportedFloatsOptions floats;
+  floats.sourceTypeStrs.assign(std::begin(tilewright::narrowFloatTypes), std::end(tilewright::narrowFloatTypes));
+  floats.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+}
+
 void tilewright::convertTosa(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createSeparateScales());
@@ -59,6 +67,7 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
   pm.addPass(createCountWithIndex());           // before what asks how often a loop runs
   pm.addPass(createFlattenVectorElements());
+  computeNarrowInSingle(pm);
   pm.addPass(createPadIntegers());
   convertTosa(pm);
   pm.addPass(createInlinerPass());

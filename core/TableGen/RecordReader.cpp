@@ -159,7 +159,7 @@ UnitOperand Reader::operand(const Record &unit, StringRef field, int64_t rows, i
   return result;
 }
 
-/// The three fields of scales, which belong together.
+/// The fields of scales: a block, and the scales of A, of B or of both.
 std::optional<UnitScales> Reader::scales(const Record &record, const MatrixUnit &unit) {
   const int64_t block = record.getValueAsInt("scaleBlock");
   const bool hasA = optional(record, "scaleA"), hasB = optional(record, "scaleB");
@@ -169,19 +169,21 @@ std::optional<UnitScales> Reader::scales(const Record &record, const MatrixUnit 
     error(record, "unit '" + record.getName() + "': " + what);
     return std::nullopt;
   };
-  if (!block || !hasA || !hasB)
-    return refuse(llvm::Twine("fields 'scaleBlock', 'scaleA' and 'scaleB' belong together; field '") +
-                  (!block ? "scaleBlock"
-                   : hasA ? "scaleB"
-                          : "scaleA") +
-                  "' is missing");
+  if (!block || (!hasA && !hasB))
+    return refuse(llvm::Twine("field 'scaleBlock' belongs to 'scaleA', 'scaleB' or both; ") +
+                  (block ? "neither is there" : "it is missing"));
   if (block < 0 || unit.k % block != 0)
     return refuse("field 'scaleBlock' is " + llvm::Twine(block) + ", which does not divide the unit's k of " +
                   llvm::Twine(unit.k) + " into whole blocks; give a divisor of k");
   UnitScales result;
   result.block = block;
-  result.a = operand(record, "scaleA", unit.m, unit.k / block);
-  result.b = operand(record, "scaleB", unit.k / block, unit.n);
+  for (auto [own, has] : {std::pair(&result.a, hasA), std::pair(&result.b, hasB)})
+    if (!has)
+      own->rows = own->cols = 0;
+  if (hasA)
+    result.a = operand(record, "scaleA", unit.m, unit.k / block);
+  if (hasB)
+    result.b = operand(record, "scaleB", unit.k / block, unit.n);
   return result;
 }
 

@@ -99,8 +99,10 @@ static void writeUnit(const MatrixUnit &unit, llvm::StringRef origin, raw_ostrea
   writeOperand("C", unit.c, os);
   if (!unit.scales)
     return;
-  writeOperand("scales of A", unit.scales->a, os);
-  writeOperand("scales of B", unit.scales->b, os);
+  if (unit.scales->hasA())
+    writeOperand("scales of A", unit.scales->a, os);
+  if (unit.scales->hasB())
+    writeOperand("scales of B", unit.scales->b, os);
   os << "\nA scale multiplies " << unit.scales->block << " elements along k.\n";
 }
 

@@ -87,9 +87,9 @@ static StringRef word(MemoryKind kind) {
   return words[static_cast<int>(kind)];
 }
 static StringRef word(ElementKind kind) {
-  static constexpr const char *words[] = {"F64",    "F32", "TF32",       "F16",        "BF16",  "F8E4M3",
-                                          "F8E5M2", "I32", "I16",        "I8",         "U8",    "I4",
-                                          "U4",     "I1",  "F8E4M3FNUZ", "F8E5M2FNUZ", "F8E8M0"};
+  static constexpr const char *words[] = {"F64",        "F32",        "TF32",   "F16",    "BF16",   "F8E4M3", "F8E5M2",
+                                          "I32",        "I16",        "I8",     "U8",     "I4",     "U4",     "I1",
+                                          "F8E4M3FNUZ", "F8E5M2FNUZ", "F8E8M0", "F6E2M3", "F6E3M2", "F4E2M1"};
   return words[static_cast<int>(kind)];
 }
 static StringRef word(Residence kind) {
@@ -220,8 +220,14 @@ void Printer::unit(const MatrixUnit &unit) {
   if (unit.scales) {
     os << "  unit.scales.emplace();\n";
     set("unit.scales->block", unit.scales->block);
-    operand("unit.scales->a", unit.scales->a);
-    operand("unit.scales->b", unit.scales->b);
+    for (const auto &[name, scale] :
+         {std::pair("unit.scales->a", &unit.scales->a), std::pair("unit.scales->b", &unit.scales->b)})
+      if (scale->rows > 0) {
+        operand(name, *scale);
+      } else {
+        set(std::string(name) + ".rows", int64_t(0));
+        set(std::string(name) + ".cols", int64_t(0));
+      }
   }
   raw("unit.issue", "issue");
   raw("unit.latency", "latency");

@@ -136,10 +136,14 @@ static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &ch
       continue;
     if (which == "a" || which == "b" || which == "c")
       return which == "a" ? &unit.a : which == "b" ? &unit.b : &unit.c;
-    if (unit.scales && (which == "scaleA" || which == "scaleB"))
-      return which == "scaleA" ? &unit.scales->a : &unit.scales->b;
-    return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c" +
-                                   (unit.scales ? ", UNIT:scaleA or UNIT:scaleB" : ""));
+    std::string others;
+    for (const UnitOperand *scale : unit.scales ? unit.scales->operands() : std::vector<const UnitOperand *>()) {
+      const char *word = scale == &unit.scales->a ? "scaleA" : "scaleB";
+      if (which == word)
+        return scale;
+      others += std::string(others.empty() ? ", UNIT:" : " or UNIT:") + word;
+    }
+    return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c" + others);
   }
   return llvm::createStringError(chip.target() + ":" + chip.chip() + " has no unit '" + unitName + "'; tw-targets " +
                                  chip.target() + ":" + chip.chip() + " lists them");

@@ -73,6 +73,9 @@ def f8e5m2 : Elem<"F8E5M2">;
 def f8e4m3fnuz : Elem<"F8E4M3FNUZ">; // one zero, one NaN, no infinity: not OCP's
 def f8e5m2fnuz : Elem<"F8E5M2FNUZ">;
 def f8e8m0 : Elem<"F8E8M0">;         // a power of two without sign and zero: OCP's scales, of no other operand
+def f6e2m3 : Elem<"F6E2M3">;         // OCP's narrow floats, without infinities and NaN
+def f6e3m2 : Elem<"F6E3M2">;
+def f4e2m1 : Elem<"F4E2M1">;
 def i32 : Elem<"I32">;
 def i16 : Elem<"I16">;
 def i8 : Elem<"I8">;
@@ -236,7 +239,7 @@ class MatrixUnit<int m_, int n_, int k_> {
   Operand c = ?;
   int scaleBlock = 0;              // elements along k that one scale multiplies; 0: the unit takes no scales
   Operand scaleA = ?;              // m x k / scaleBlock scales of A; `storage`: the register that holds those of a lane
-  Operand scaleB = ?;              // k / scaleBlock x n scales of B
+  Operand scaleB = ?;              // k / scaleBlock x n scales of B; one of the two, or both
   Cycles issue = ?;                // between independent issues of one core or group
   Cycles latency = ?;              // until a dependent issue
   Source source = ?;

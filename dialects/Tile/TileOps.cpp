@@ -133,9 +133,19 @@ LogicalResult MmaOp::verify() {
     return emitOpError() << "needs the name of a unit, as \"target.record\"";
   if (getScales().empty())
     return success();
-  if (getScales().size() != 2)
-    return emitOpError() << "takes scales of a and of b, got " << getScales().size();
-  auto ofA = cast<FragmentType>(getScales()[0].getType()), ofB = cast<FragmentType>(getScales()[1].getType());
+  if (getScales().size() > 2)
+    return emitOpError() << "takes scales of a, of b or of both, got " << getScales().size();
+  auto ofA = cast<FragmentType>(getScales().front().getType()), ofB = cast<FragmentType>(getScales().back().getType());
+  if (getScales().size() == 1) { // the record says of which operand
+    const bool fitsA = ofA.getRows() == a.getRows() && a.getCols() % ofA.getCols() == 0;
+    const bool fitsB = ofA.getCols() == b.getCols() && b.getRows() % ofA.getRows() == 0;
+    if (!fitsA && !fitsB)
+      return emitOpError() << "scales of a " << a.getRows() << "x" << a.getCols() << " a are " << a.getRows()
+                           << " x s, of a " << b.getRows() << "x" << b.getCols() << " b s x " << b.getCols()
+                           << ", with an s that divides " << a.getCols() << "; got " << ofA.getRows() << "x"
+                           << ofA.getCols();
+    return success();
+  }
   const int64_t blocks = ofA.getCols();
   if (ofA.getRows() != a.getRows() || ofB.getCols() != b.getCols() || ofB.getRows() != blocks ||
       a.getCols() % blocks != 0)

@@ -44,10 +44,7 @@ defvar Cdna4Units = [mfma_cdna4_16x16_f16_f32, mfma_cdna4_32x32_f16_f32, mfma_cd
                      mfma_cdna4_16x16x128_bf8_fp8_f32, mfma_cdna4_16x16x128_bf8_bf8_f32,
                      mfma_cdna4_32x32x64_fp8_fp8_f32, mfma_cdna4_32x32x64_fp8_bf8_f32,
                      mfma_cdna4_32x32x64_bf8_fp8_f32, mfma_cdna4_32x32x64_bf8_bf8_f32,
-                     mfma_cdna4_16x16x128_mxfp8_mxfp8_f32, mfma_cdna4_16x16x128_mxfp8_mxbf8_f32,
-                     mfma_cdna4_16x16x128_mxbf8_mxfp8_f32, mfma_cdna4_16x16x128_mxbf8_mxbf8_f32,
-                     mfma_cdna4_32x32x64_mxfp8_mxfp8_f32, mfma_cdna4_32x32x64_mxfp8_mxbf8_f32,
-                     mfma_cdna4_32x32x64_mxbf8_mxfp8_f32, mfma_cdna4_32x32x64_mxbf8_mxbf8_f32] # Cdna3Float;
+                    ] # ScaledProducts<"16x16x128">.all # ScaledProducts<"32x32x64">.all # Cdna3Float;
 defvar Rdna3Units = [wmma_rdna3_f16_f32, wmma_rdna3_bf16_f32, wmma_rdna3_i8_i32, wmma_rdna3_u8_i32] # RdnaLaneUnits;
 defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32, wmma_rdna4_u8_i32,
                      wmma_rdna4_fp8_fp8_f32, wmma_rdna4_fp8_bf8_f32, wmma_rdna4_bf8_fp8_f32,

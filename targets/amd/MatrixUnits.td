@@ -113,11 +113,15 @@ class MfmaHalvesB<int t>
     : Layout<Steps<t>.cols # !if(!eq(t, 16), [[16, 0], [32, 0]], [[16, 0]]), Steps<16>.rows # [[!div(1024, t), 0]]>;
 
 /// The same product with real scales: lane l has that of row (column) l mod T and block l / T of 32 along k, in the
-/// lowest byte (opsel 0) of a register. That block's elements lie in several lanes. Layouts: Composable Kernel's
-/// test/mx_mfma_op/mx_mfma_op.hpp, register mappings of FP8.
+/// lowest byte (opsel 0) of a register. That block's elements lie in several lanes, but for those of 4 and 6 bits: a lane has
+/// 32 in a row. Layouts: Composable Kernel's test/mx_mfma_op/mx_mfma_op.hpp, register mappings of FP8, FP6 and FP4.
+/// Without an 8-bit operand the product takes half of the passes. Formats: 2 fp6 (e2m3), 3 bf6 (e3m2), 4 fp4.
 class MfmaWithScales<int t, Elem ea, Elem eb, int formatA, int formatB> : MfmaScaled<t, ea, eb, formatA, formatB> {
-  let a = Carried<ea, MfmaHalvesA<t>, "i32">;
-  let b = Carried<eb, MfmaHalvesB<t>, "i32">;
+  let a = Carried<ea, !if(!lt(formatA, 2), MfmaHalvesA<t>, MfmaA<t, 32>), "i32">;
+  let b = Carried<eb, !if(!lt(formatB, 2), MfmaHalvesB<t>, MfmaB<t, 32>), "i32">;
+  defvar clocks = !mul(!if(!lt(!if(!lt(formatA, formatB), formatA, formatB), 2), 32, 16), !div(t, 16));
+  let issue = Cycles<clocks>;
+  let latency = Cycles<clocks>;
   let scaleBlock = 32;
   let scaleA = Carried<f8e8m0, Layout<Steps<t>.rows # Steps<!div(64, t)>.cols, []>, "i32">;
   let scaleB = Carried<f8e8m0, Layout<Steps<t>.cols # Steps<!div(64, t)>.rows, []>, "i32">;
@@ -139,9 +143,27 @@ foreach t = [16, 32] in
       def mfma_cdna4_ # t # x # t # _ # ea # _ # eb # _f32 : Mfma<t, !div(512, t), a, b, f32, cycles, shape>;
       def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _ # ea # _ # eb # _f32
           : MfmaScaled<t, a, b, !if(!eq(ea, "fp8"), 0, 1), !if(!eq(eb, "fp8"), 0, 1)>;
-      def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _mx # ea # _mx # eb # _f32
-          : MfmaWithScales<t, a, b, !if(!eq(ea, "fp8"), 0, 1), !if(!eq(eb, "fp8"), 0, 1)>;
     }
+
+/// What an operand of a product with scales holds: its name, element and format.
+class Scaled<string name_, Elem element_, int format_> {
+  string name = name_;
+  Elem element = element_;
+  int format = format_;
+}
+defvar scaledFormats = [Scaled<"mxfp8", f8e4m3, 0>, Scaled<"mxbf8", f8e5m2, 1>, Scaled<"mxfp6", f6e2m3, 2>,
+                        Scaled<"mxbf6", f6e3m2, 3>, Scaled<"mxfp4", f4e2m1, 4>];
+foreach t = [16, 32] in
+  foreach a = scaledFormats in
+    foreach b = scaledFormats in
+      def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _ # a.name # _ # b.name # _f32
+          : MfmaWithScales<t, a.element, b.element, a.format, b.format>;
+/// Of one shape, all pairs of them.
+class ScaledProducts<string shape> {
+  list<MatrixUnit> all = !foldl([]<MatrixUnit>, scaledFormats, sofar, a,
+      !listconcat(sofar, !foreach(b, scaledFormats,
+                                  !cast<MatrixUnit>("mfma_cdna4_" # shape # "_" # a.name # "_" # b.name # "_f32"))));
+}
 
 //===----------------------------------------------------------------------===//
 // WMMA: RDNA3 holds A and B twice, RDNA4 once; 32 lanes

@@ -8,28 +8,31 @@ TYPES = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
          "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz}
 #: The type of scales, a power of two without a sign; not one of the types above, to which conversions round.
 SCALE = ml_dtypes.float8_e8m0fnu
+#: Floats of 4 and 6 bits, which programs pass as bytes of i8.
+NARROW = {"f4E2M1FN": ml_dtypes.float4_e2m1fn, "f6E2M3FN": ml_dtypes.float6_e2m3fn, "f6E3M2FN": ml_dtypes.float6_e3m2fn}
 WIDE = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
 def dtype(kind):
-    return np.dtype(TYPES.get(kind) or WIDE.get(kind) or {"f8E8M0FNU": SCALE}[kind])
+    return np.dtype(TYPES.get(kind) or NARROW.get(kind) or WIDE.get(kind) or {"f8E8M0FNU": SCALE}[kind])
 
 
 def save(folder, name, array, kind):
     """An array as tools read it: 8-bit floats are bytes, bf16 is its bits in a file of that name."""
     path = folder / (f"{name}.bf16.npy" if kind == "bf16" else f"{name}.npy")
     bits = {1: np.uint8, 2: np.uint16}.get(array.dtype.itemsize) if kind in TYPES or kind == "bf16" else None
+    bits = np.int8 if kind in NARROW else bits
     np.save(path, array.view(bits) if bits else array)
     return path
 
 
 def load(path, kind):
     array = np.load(path)
-    return array.view(dtype(kind)) if kind in TYPES or kind == "bf16" else array
+    return array.view(dtype(kind)) if kind in TYPES or kind in NARROW or kind == "bf16" else array
 
 
 def all_codes(kind):
-    return np.arange(256, dtype=np.uint8).view(dtype(kind))
+    return np.arange(2 ** int(kind[1]), dtype=np.uint8).view(dtype(kind)) if kind in NARROW else np.arange(256, dtype=np.uint8).view(dtype(kind))
 
 
 def same_bits(got, expected):

@@ -22,3 +22,10 @@ def test_mistakes_are_found(chip):
     survivors = [each for each in found if not each.found and not mutations.reason(each)]
     # At least 99 % of those that can be seen.
     assert found and len(survivors) <= len(found) // 100, survivors
+
+
+@pytest.mark.skipif(SANITIZERS, reason="dozens of runs")
+def test_lanes_of_scales_are_found():
+    """Scales of the next row or column, in each place where a unit's scales are loaded."""
+    lanes = [each for each in mutations.mutants(BUILD, "amd:MI350", 1) if each.kind == "scale-lane"]
+    assert lanes and all(each.found for each in lanes), lanes

@@ -13,6 +13,7 @@
 
 #include "Mutations.h"
 
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -135,6 +136,18 @@ void Sites::visitMaps(Operation *op) {
     llvm::StringRef name = attribute.getName();
     if (!map || map.getValue().getNumResults() == 0)
       continue;
+    bool isScale =
+        name == "map" && llvm::any_of(op->getUsers(), [&](Operation *user) {
+          auto product = dyn_cast<tilewright::tile::MmaOp>(user);
+          return product && llvm::any_of(product.getScales(), [&](Value each) { return each.getDefiningOp() == op; });
+        });
+    if (isScale) { // its first index is the row or the column
+      SmallVector<AffineExpr> results(map.getValue().getResults());
+      results.front() = results.front() + 1;
+      AffineMap next =
+          AffineMap::get(map.getValue().getNumDims(), map.getValue().getNumSymbols(), results, op->getContext());
+      add("scale-lane", op, [=] { op->setAttr(name, AffineMapAttr::get(next)); });
+    }
     bool isIndex = name == "map" || name == "sourceMap" || name == "destinationMap";
     if (isIndex)
       add("offset", op, [=] { op->setAttr(name, AffineMapAttr::get(shifted(map.getValue(), 1, true))); });

@@ -17,7 +17,7 @@
 ///   bound      a loop goes on for one iteration, a mask or a `valid` lets one more element pass, a guard is always
 ///   true offset     an access is one element farther along its last dimension swizzle    an exclusive or of an address
 ///   with a constant is gone zero-fill  an accumulator or buffer begins with one scale      a factor that is neither 0
-///   nor 1 is doubled
+///   nor 1 is doubled scale-lane lanes get the scales of the next row (of A) or column (of B)
 ///
 //===----------------------------------------------------------------------===//
 

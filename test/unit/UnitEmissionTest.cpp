@@ -35,8 +35,8 @@ std::string vectorOf(const UnitOperand &operand) {
   llvm::StringRef element = elementName(operand.element);
   if (operand.element == ElementKind::TF32)
     element = "f32";
-  else if (bitWidth(operand.element) == 8)
-    element = "i8";
+  else if (bitWidth(operand.element) <= 8)
+    return llvm::formatv("vector<{0}xi{1}>", operand.layout.numElements(), bitWidth(operand.element));
   return llvm::formatv("vector<{0}x{1}>", operand.layout.numElements(), element);
 }
 

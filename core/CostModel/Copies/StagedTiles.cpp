@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -28,6 +29,8 @@ static constexpr int64_t leastEngineBytes = 4;
 /// single elements of a tile that is transposed share the check of the lane's place along the array, and that of the
 /// array's row with the subgroup's other lanes.
 static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
+/// Instructions that bring four floats of 4 or 6 bits, each in a byte, side by side, and into a word of a register.
+static constexpr int64_t packInstructions = 8;
 /// Scalar registers of a subgroup for all else: arrays, sizes of 64 bits, counters, and conditions under way.
 static constexpr int64_t otherScalars = 40;
 /// More of them where slices share out k: the number of the slice, that of the subgroup in it, where its sums lie.
@@ -365,9 +368,14 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
   result.products = units * plan.tilesM * plan.tilesN;
   result.fragmentLoads =
       units * (plan.tilesM * fragmentLoads(unit, unit.a, a) + plan.tilesN * fragmentLoads(unit, unit.b, b));
-  if (unit.scales) // come from global memory, the loads of a fragment one by one
-    result.globalLoads += units * double(plan.tilesM * unit.scales->a.layout.numElements() +
-                                         plan.tilesN * unit.scales->b.layout.numElements());
+  for (const auto &[operand, tiles] : {std::pair(&unit.a, plan.tilesM), std::pair(&unit.b, plan.tilesN)})
+    if (isPackedFloat(*operand)) // each word of four codes
+      result.loop += units * double(tiles * operand->layout.numElements() / 4 * packInstructions);
+  // Scales come from global memory, the loads of a fragment one by one.
+  if (unit.scales && unit.scales->hasA())
+    result.globalLoads += units * double(plan.tilesM * unit.scales->a.layout.numElements());
+  if (unit.scales && unit.scales->hasB())
+    result.globalLoads += units * double(plan.tilesN * unit.scales->b.layout.numElements());
   int64_t pointers = 0;
   for (const StagedOperand *each : {&a, &b}) {
     double loads = double(each->elements) * bytes / std::min<int64_t>(16, each->use.pieceBytes);

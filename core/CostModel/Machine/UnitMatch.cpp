@@ -45,13 +45,17 @@ bool tilewright::takesAccumulator(const MatrixUnit &unit, const Contraction &c) 
 
 bool tilewright::reassociates(const MatrixUnit &unit) { return unit.k > 1 && isFloat(unit.c.element); }
 
-/// Whether `unit` takes the scales of `c`, all of them, or neither of both has any.
+/// Whether `unit` takes the scales of `c`, all of them, and no others. All blocks of an issue may have one scale.
 static bool takesScales(const MatrixUnit &unit, const Contraction &c) {
-  auto takes = [&](const UnitOperand &slot, const ContractionOperand &given) {
-    return given.scale && elementType(slot.element, c.accumulator.getContext()) == given.scale->element &&
-           (given.scale->block == 0 || given.scale->block == unit.scales->block);
+  auto takes = [&](const UnitOperand &slot, bool isTaken, const ContractionOperand &given) {
+    if (!isTaken || !given.scale)
+      return !isTaken && !given.scale;
+    return elementType(slot.element, c.accumulator.getContext()) == given.scale->element &&
+           (given.scale->block == unit.scales->block || given.scale->block % unit.k == 0);
   };
-  return unit.scales ? takes(unit.scales->a, c.a) && takes(unit.scales->b, c.b) : !c.a.scale && !c.b.scale;
+  return unit.scales
+             ? takes(unit.scales->a, unit.scales->hasA(), c.a) && takes(unit.scales->b, unit.scales->hasB(), c.b)
+             : !c.a.scale && !c.b.scale;
 }
 
 bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {

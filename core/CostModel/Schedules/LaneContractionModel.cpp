@@ -204,10 +204,13 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
     int64_t fragmentA = std::max<int64_t>(1, unit.a.layout.numElements() * bitWidth(unit.a.element) / 32);
     int64_t fragmentB = std::max<int64_t>(1, unit.b.layout.numElements() * bitWidth(unit.b.element) / 32);
-    if (unit.scales) { // a register each, at least
-      fragmentA += llvm::divideCeil(unit.scales->a.layout.numElements() * bitWidth(unit.scales->a.element), 32);
-      fragmentB += llvm::divideCeil(unit.scales->b.layout.numElements() * bitWidth(unit.scales->b.element), 32);
-    }
+    auto registersOf = [](const UnitOperand &scale) { // one at least
+      return int64_t(llvm::divideCeil(scale.layout.numElements() * bitWidth(scale.element), 32));
+    };
+    if (unit.scales && unit.scales->hasA())
+      fragmentA += registersOf(unit.scales->a);
+    if (unit.scales && unit.scales->hasB())
+      fragmentB += registersOf(unit.scales->b);
     for (int64_t sm : {1, 2, 4})
       for (int64_t sn : {1, 2, 4})
         for (int64_t tm : {1, 2, 4, 8})

@@ -47,7 +47,9 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
 Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
   const OperandScale &scale = *(isA ? c.a : c.b).scale;
   const UnitOperand &own = isA ? unit.scales->a : unit.scales->b;
-  const int64_t block = unit.scales->block;
+  // Blocks of the unit, or larger ones, of which one serves a whole issue.
+  const bool isAlike = scale.block != unit.scales->block;
+  const int64_t block = isAlike ? std::max<int64_t>(1, scale.block) : scale.block;
   const unsigned free = isA ? p.mDim : p.nDim;
   space.at[free] = isA ? row + tile * unit.m : col + tile * unit.n;
   space.at[p.kDim] = k.floorDiv(block);
@@ -59,7 +61,7 @@ Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
   if (!divides(free, isA ? p.blockM() * p.cluster : p.blockN()))
     validFree = space.extent(free) - space.at[free];
   TileAxes axes{free, std::nullopt};
-  if (scale.block) {
+  if (!isAlike) {
     axes.col = p.kDim;
     if (!stepInside && !divides(p.kDim, p.depth))
       validK = space.extent(p.kDim).ceilDiv(block) - space.at[p.kDim];
@@ -78,17 +80,15 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
   AffineExpr inStage = slice * p.sliceDepth() + k;
   Fragments loaded;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    loaded.a.push_back(
-        bufferA.load(space, fragment(unit.a, elementOf(unit.a, c.a.element)), stage, localRow + tm * unit.m, inStage));
+    loaded.a.push_back(bufferA.load(space, fragment(unit.a, storedType(elementOf(unit.a, c.a.element))), stage,
+                                    localRow + tm * unit.m, inStage));
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
-    loaded.b.push_back(
-        bufferB.load(space, fragment(unit.b, elementOf(unit.b, c.b.element)), stage, localCol + tn * unit.n, inStage));
-  if (unit.scales) {
-    for (int64_t tm = 0; tm < p.tilesM; ++tm)
-      loaded.scalesA.push_back(loadScales(true, tm, stepBegin + inStage));
-    for (int64_t tn = 0; tn < p.tilesN; ++tn)
-      loaded.scalesB.push_back(loadScales(false, tn, stepBegin + inStage));
-  }
+    loaded.b.push_back(bufferB.load(space, fragment(unit.b, storedType(elementOf(unit.b, c.b.element))), stage,
+                                    localCol + tn * unit.n, inStage));
+  for (int64_t tm = 0; c.a.scale && tm < p.tilesM; ++tm)
+    loaded.scalesA.push_back(loadScales(true, tm, stepBegin + inStage));
+  for (int64_t tn = 0; c.b.scale && tn < p.tilesN; ++tn)
+    loaded.scalesB.push_back(loadScales(false, tn, stepBegin + inStage));
   return loaded;
 }
 
@@ -99,8 +99,10 @@ void LaneContractionNest::multiply(const Fragments &own, SmallVectorImpl<Value> 
       int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
       Value &sum = sums[tm * p.tilesN + tn];
       SmallVector<Value> scales;
-      if (unit.scales)
-        scales = {own.scalesA[tm], own.scalesB[tn]};
+      if (c.a.scale)
+        scales.push_back(own.scalesA[tm]);
+      if (c.b.scale)
+        scales.push_back(own.scalesB[tn]);
       auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), own.a[tm], own.b[tn], sum,
                                          builder().getStringAttr(unit.name), scales);
       if (!mark.empty())

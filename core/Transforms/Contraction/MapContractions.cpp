@@ -317,7 +317,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     if (*producer)
       done.push_back(&**producer);
   if (scaled)
-    done.append({&scaled->a, &scaled->b});
+    for (const OperandProducer &nest : scaled->nests)
+      done.push_back(&nest);
   for (const OperandProducer *producer : done) {
     group.push_back(Nest(producer->nest).root());
     touched.push_back(producer->nest.stores.front().memref);

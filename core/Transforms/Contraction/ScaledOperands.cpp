@@ -35,6 +35,7 @@ public:
 
 private:
   bool areTaken(const Contraction &scaled) const;
+  std::optional<ScaledOperands> unscaledOperands() const;
   std::optional<OperandProducer> scalingNest(const ContractionOperand &operand) const;
   std::optional<ContractionOperand> unscaled(const OperandProducer &producer, const ContractionOperand &operand) const;
   std::optional<LaneContractionPlan> planOf(const Contraction &contraction) const;
@@ -92,9 +93,30 @@ static std::optional<OperandScale> asScale(const Access &access, unsigned k) {
   return scale;
 }
 
+/// What `value` was widened from, and its type: a loaded number, or a float of 4 or 6 bits that is the low bits of a
+/// loaded byte (NarrowFloats.h).
+static std::pair<Value, Type> loadedNumber(Value value) {
+  Value inner = value;
+  while (Operation *conversion = inner.getDefiningOp()) {
+    auto held = dyn_cast<arith::TruncFOp>(conversion);
+    if (!isa<arith::ExtFOp>(conversion) && !(held && isa<Float8E4M3FNType>(held.getType())))
+      break;
+    inner = conversion->getOperand(0);
+  }
+  auto bits = inner.getDefiningOp<arith::BitcastOp>();
+  arith::TruncIOp low;
+  if (bits && isSubByteFloat(inner.getType()))
+    low = bits.getIn().getDefiningOp<arith::TruncIOp>();
+  if (low && low.getIn().getType().isInteger(8))
+    return {low.getIn(), inner.getType()};
+  if (auto wide = value.getDefiningOp<arith::ExtFOp>())
+    value = wide.getIn();
+  return {value, value.getType()};
+}
+
 /// Whether a float of type `to` holds every product of `data` and `scale`, but for the smallest ones.
 static bool holdsProducts(Type to, Type data, Type scale) {
-  const bool isShort = isFloat8(data) && !isa<Float8E8M0FNUType>(data);
+  const bool isShort = isSubByteFloat(data) || (isFloat8(data) && !isa<Float8E8M0FNUType>(data));
   return to.isF32() || (to.isBF16() && isShort && isa<Float8E8M0FNUType>(scale));
 }
 
@@ -108,14 +130,14 @@ std::optional<ContractionOperand> ScaleFinder::unscaled(const OperandProducer &p
   if (!product || !product.getType().isF32() || producer.sources.size() != 2)
     return std::nullopt;
   auto sourceOf = [&](Value factor) -> const Access * {
-    if (auto wide = factor.getDefiningOp<arith::ExtFOp>())
-      factor = wide.getIn();
     for (const ProducerSource &source : producer.sources)
       if (source.access.op->getResult(0) == factor)
         return &source.access;
     return nullptr;
   };
-  const Access *data = sourceOf(product.getLhs()), *factor = sourceOf(product.getRhs());
+  auto [left, leftType] = loadedNumber(product.getLhs());
+  auto [right, rightType] = loadedNumber(product.getRhs());
+  const Access *data = sourceOf(left), *factor = sourceOf(right);
   if (!data || !factor || data == factor)
     return std::nullopt;
   std::optional<OperandScale> scale = asScale(*factor, k);
@@ -127,7 +149,7 @@ std::optional<ContractionOperand> ScaleFinder::unscaled(const OperandProducer &p
     return std::nullopt;
   ContractionOperand result = operand;
   result.access = *data;
-  result.element = data->op->getResult(0).getType();
+  result.element = data->op->getResult(0) == left ? leftType : rightType;
   result.scale = std::move(scale);
   return holdsProducts(operand.element, result.element, result.scale->element) ? std::optional(result) : std::nullopt;
 }
@@ -148,11 +170,42 @@ std::optional<LaneContractionPlan> ScaleFinder::planOf(const Contraction &contra
 double ScaleFinder::bufferSeconds(const Contraction &scaled) const {
   double clocks = 0;
   for (const auto &[own, buffer] : {std::pair(&scaled.a, &c.a), std::pair(&scaled.b, &c.b)}) {
+    if (!own->scale)
+      continue;
     const double each = double(elementBytes(own->element)) + double(elementBytes(buffer->element));
     const double bytes = elementsOf(scaled, *own) * each + scaleBytes(scaled, *own);
     clocks += bytes / chip.graph().backing()->bytesPerClock + launchClocks(chip);
   }
   return clocks / (chip.clockMHz() * 1e6);
+}
+
+/// The contraction of what nests scale, as one unit at least takes it: both operands, or one of them.
+std::optional<ScaledOperands> ScaleFinder::unscaledOperands() const {
+  struct Side {
+    std::optional<OperandProducer> nest;
+    std::optional<ContractionOperand> own;
+  } sides[2];
+  for (auto [side, operand] : {std::pair(&sides[0], &c.a), std::pair(&sides[1], &c.b)}) {
+    side->nest = scalingNest(*operand);
+    if (side->nest)
+      side->own = unscaled(*side->nest, *operand);
+  }
+  for (auto [ofA, ofB] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)}) {
+    if ((ofA && !sides[0].own) || (ofB && !sides[1].own))
+      continue;
+    ScaledOperands result;
+    result.contraction = c;
+    for (auto [side, operand, isUsed] :
+         {std::tuple(&sides[0], &result.contraction.a, ofA), std::tuple(&sides[1], &result.contraction.b, ofB)})
+      if (isUsed) {
+        *operand = *side->own;
+        result.nests.push_back(*side->nest);
+      }
+    std::optional<TiledDimensions> ofElements = tiledDimensions(result.contraction);
+    if (ofElements && ofElements->kDim == k && areTaken(result.contraction))
+      return result;
+  }
+  return std::nullopt;
 }
 
 std::optional<ScaledOperands> ScaleFinder::run() {
@@ -163,20 +216,10 @@ std::optional<ScaledOperands> ScaleFinder::run() {
   if (!dims)
     return std::nullopt;
   k = dims->kDim;
-  ScaledOperands result;
-  result.contraction = c;
-  for (bool isA : {true, false}) {
-    const ContractionOperand &operand = isA ? c.a : c.b;
-    std::optional<OperandProducer> nest = scalingNest(operand);
-    std::optional<ContractionOperand> own = nest ? unscaled(*nest, operand) : std::nullopt;
-    if (!own)
-      return std::nullopt;
-    (isA ? result.a : result.b) = std::move(*nest);
-    (isA ? result.contraction.a : result.contraction.b) = std::move(*own);
-  }
-  std::optional<TiledDimensions> ofElements = tiledDimensions(result.contraction);
-  if (!ofElements || ofElements->kDim != k || !areTaken(result.contraction))
+  std::optional<ScaledOperands> taken = unscaledOperands();
+  if (!taken)
     return std::nullopt;
+  ScaledOperands result = std::move(*taken);
   std::optional<LaneContractionPlan> byUnit = planOf(result.contraction), byBuffers = planOf(c);
   const double buffers = byBuffers ? byBuffers->seconds + bufferSeconds(result.contraction) : 0;
   if (!byUnit || (byBuffers && buffers < byUnit->seconds))

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Both operands of a contraction are computed by nests before it, as products of
+/// Operands of a contraction are computed by nests before it, as products of
 /// elements and of one factor for a block of them along k. A unit that takes such
-/// factors as operands needs neither nest:
+/// factors as operands, of both or of one, does not need these nests:
 ///
 ///   W[i, k] = ext A[i, k] * ext S[i, k floordiv 32]
 ///   V[j, k] = ext B[j, k] * ext T[j, k floordiv 32]
@@ -29,9 +29,9 @@ namespace tilewright {
 
 /// A contraction whose unit scales its operands.
 struct ScaledOperands {
-  Contraction contraction;      // of the elements, with their scales
-  OperandProducer a, b;         // the nests that it does not need
-  llvm::json::Array considered; // "scaled_by" ("unit" or "buffers") and "seconds"
+  Contraction contraction;                     // of the elements, with their scales
+  llvm::SmallVector<OperandProducer, 2> nests; // that it does not need
+  llvm::json::Array considered;                // "scaled_by" ("unit" or "buffers") and "seconds"
 };
 
 /// `c` so, with a remark; nullopt where its operands are computed otherwise, no unit takes elements and scales of these

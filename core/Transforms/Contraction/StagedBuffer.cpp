@@ -21,7 +21,7 @@ void StagedBuffer::allocate(OpBuilder &builder, Location loc, int64_t stages, St
   SmallVector<int64_t> shape{stages, tile.kInner ? free : depth, tile.kInner ? depth : free};
   if (inBlocks())
     shape = {stages, blocks(), tile.kInner ? free : depth, tile.line};
-  auto type = MemRefType::get(shape, operand.element, AffineMap(), builder.getStringAttr(memory));
+  auto type = MemRefType::get(shape, storedType(operand.element), AffineMap(), builder.getStringAttr(memory));
   tile::ArrangementAttr arrangement;
   if (tile.swizzleBits || tile.padding)
     arrangement = tile::ArrangementAttr::get(builder.getContext(), tile.swizzleBits, tile.swizzleBase,

@@ -53,9 +53,10 @@ std::string objection(Type type) {
     return {};
   }
   if (auto real = dyn_cast<FloatType>(type)) {
-    if (!real.isF64() && !real.isF32() && !real.isF16() && !real.isBF16() && !tilewright::isFloat8(real))
-      return "is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, "
-             "f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU";
+    if (!real.isF64() && !real.isF32() && !real.isF16() && !real.isBF16() && !tilewright::isFloat8(real) &&
+        !tilewright::isSubByteFloat(real))
+      return "is a float type that is not compiled; use f64, f32, bf16, f16, or of the short floats f8E4M3FN, f8E5M2, "
+             "f8E4M3FNUZ, f8E5M2FNUZ, f8E8M0FNU, f6E2M3FN, f6E3M2FN or f4E2M1FN";
     return {};
   }
   return {};

@@ -8,7 +8,8 @@
 /// \file
 /// No C type has 4 or 24 bits, and what the bits between the elements of such an
 /// array hold is nobody's promise. Arguments and results of public functions get
-/// the next integer that has a C type; inside nothing changes:
+/// the next integer that has a C type; inside nothing changes. Floats of 4 and 6 bits
+/// become bytes there, too, but another type inside (NarrowFloats.h).
 ///
 ///   func.func @f(%a: tensor<8xi4>) -> tensor<8xi4>
 ///   ->
@@ -16,6 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/Import/NarrowFloats.h"
 #include "core/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,6 +107,8 @@ void padCall(func::CallOp call) {
 
 void PadIntegers::runOnOperation() {
   ModuleOp module = getOperation();
+  if (failed(tilewright::holdNarrowFloats(module)))
+    return signalPassFailure();
   auto isOdd = [](Type type) { return padded(type) != type; };
   SymbolTableCollection symbols;
   SymbolUserMap users(symbols, module);

@@ -63,7 +63,7 @@ def FlattenVectorElements : Pass<"flatten-vector-elements", "::mlir::ModuleOp"> 
 }
 
 def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
-  let summary = "Pass integers of odd widths as the next wider ones of C";
+  let summary = "Pass integers of odd widths as the next wider ones of C, and short floats as bytes";
   let description = [{
     Tensors and single values of i2 to i7, i9 to i15 and so on become i8, i16, i32 or i64 where they are arguments or results of
     public functions: of an argument the low bits count, a result is sign-extended. Inside they keep their width. Where such
@@ -79,8 +79,11 @@ def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
       return %r
     }
     ```
+
+    f4E2M1FN, f6E2M3FN and f6E3M2FN become bytes there: of an argument the low bits count, the others of a result are 0. Inside they
+    are f8E4M3FN, which holds their numbers; what is rounded to them is rounded once.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def SeparateScales : Pass<"separate-scales", "::mlir::func::FuncOp"> {

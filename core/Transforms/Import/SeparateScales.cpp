@@ -9,9 +9,8 @@
 /// One form for products of block-scaled operands, whatever they were written
 /// as:
 ///
-///   W[i, k] = ext A[i, k] * ext S[i, k floordiv 32]      one generic for each
-///   scaled operand C[i, j] += W[i, k] * V[j, k]                         a
-///   contraction like any other
+///   W[i, k] = ext A[i, k] * ext S[i, k floordiv 32]      one generic for each scaled operand
+///   C[i, j] += W[i, k] * V[j, k]                         a contraction like any other
 ///
 /// TOSA's operations on block-scaled tensors become this form; a generic whose
 /// factors are products of an operand and its scale is taken apart.

@@ -13,6 +13,8 @@
 // RUN: tw-tblgen -check -target=test -I %source %s
 // RUN: tw-tblgen -gen-reference -target=test -I %source %s | FileCheck %s --check-prefix=PAGE
 // RUN: not tw-tblgen -check -target=test -D MISSING -I %source %s 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not tw-tblgen -check -target=test -D ALONE -I %source %s 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not tw-tblgen -check -target=test -D OTHER -I %source %s 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not tw-tblgen -check -target=test -D BLOCK -I %source %s 2>&1 | FileCheck %s --check-prefix=BLOCK
 // RUN: not tw-tblgen -check -target=test -D COVER -I %source %s 2>&1 | FileCheck %s --check-prefix=COVER
 // RUN: not tw-tblgen -check -target=test -D TAKEN -I %source %s 2>&1 | FileCheck %s --check-prefix=TAKEN
@@ -44,12 +46,36 @@ def sound : Scaled;
 // PAGE-NEXT: | scales of B | 2 x 2 | f8e8m0 | registers over lanes | lanes (0, 1) (1, 0); |
 // PAGE: A scale multiplies 2 elements along k.
 
+// Of one operand alone.
+def sound_b : Scaled {
+  let scaleA = ?;
+  let emit = ExternalCall<"product", ["A", "B", "C", "ScaleB"]>;
+}
+// PAGE: `test.sound_b`
+// PAGE: | C | 2 x 2 | f32 |
+// PAGE-NEXT: | scales of B | 2 x 2 | f8e8m0 |
+
 #ifdef MISSING
 def faulty : Scaled {
+  let scaleA = ?;
   let scaleB = ?;
 }
 #endif
-// MISSING: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': fields 'scaleBlock', 'scaleA' and 'scaleB' belong together; field 'scaleB' is missing
+// MISSING: scale-errors.td:[[@LINE-5]]:5: error: unit 'faulty': field 'scaleBlock' belongs to 'scaleA', 'scaleB' or both; neither is there
+
+#ifdef ALONE
+def faulty : Scaled {
+  let scaleBlock = 0;
+}
+#endif
+// ALONE: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'scaleBlock' belongs to 'scaleA', 'scaleB' or both; it is missing
+
+#ifdef OTHER
+def faulty : Scaled {
+  let scaleA = ?;
+}
+#endif
+// OTHER: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'emit' takes "ScaleA", but field 'scaleA' does not say what that is
 
 #ifdef BLOCK
 def faulty : Scaled {
@@ -93,7 +119,7 @@ def faulty : Scaled {
   let scaleA = Operand<f8e8m0, VectorRegister<RowMajor>>;
 }
 #endif
-// HOME: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'scaleA' describes scales, but field 'scaleA' does not lie in registers over lanes; units that take scales have both InRegisters<...>
+// HOME: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'scaleA' describes scales, but field 'scaleA' does not lie in registers over lanes; scaled operands and their scales are InRegisters<...>
 
 #ifdef NARROW
 def Pairs : Operand<f8e8m0, InRegisters<Layout<[[1, 0], [0, 0]], [[0, 1]]>>> {

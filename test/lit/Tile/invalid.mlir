@@ -107,9 +107,21 @@ func.func @scales(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<2x1xf32
 // -----
 
 #one = #tile.layout<>
-func.func @one_scale(%a: !tile.fragment<1x1xf32, #one>) {
-  // expected-error@+1 {{takes scales of a and of b, got 1}}
-  %0 = tile.mma %a, %a, %a scales(%a) {unit = "acme.mx"} : !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one> scales(!tile.fragment<1x1xf32, #one>)
+func.func @three_scales(%a: !tile.fragment<1x1xf32, #one>) {
+  // expected-error@+1 {{takes scales of a, of b or of both, got 3}}
+  %0 = tile.mma %a, %a, %a scales(%a, %a, %a) {unit = "acme.mx"} : !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one> scales(!tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>, !tile.fragment<1x1xf32, #one>)
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+#one = #tile.layout<>
+#quad = #tile.layout<elements = [0, 1, 1, 0]>
+func.func @one_scale(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<2x1xf32, #col2>, %c: !tile.fragment<1x1xf32, #one>, %s: !tile.fragment<2x2xf32, #quad>) {
+  // expected-error@+1 {{scales of a 1x2 a are 1 x s, of a 2x1 b s x 1, with an s that divides 2; got 2x2}}
+  %0 = tile.mma %a, %b, %c scales(%s) {unit = "acme.mx"} : !tile.fragment<1x2xf32, #row2>, !tile.fragment<2x1xf32, #col2>, !tile.fragment<1x1xf32, #one> scales(!tile.fragment<2x2xf32, #quad>)
   return
 }
 

@@ -1,4 +1,4 @@
-//===- ExpandFloat8.cpp - Conversions of 8-bit floats by their bits -------- ===//
+//===- ExpandFloat8.cpp - Conversions of short floats by their bits -------- ===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,16 @@
 ///   f8E4M3FNUZ    3         8     240 (0x7f)       NaN          none      0x80              no
 ///   f8E5M2FNUZ    2         16    57344 (0x7f)     NaN          none      0x80              no
 ///   f8E8M0FNU     0         127   2^127 (0xfe)     NaN          none      0xff              no
+///   f6E2M3FN      3         1     7.5 (0x1f)       the largest  none      none              yes
+///   f6E3M2FN      2         3     28 (0x1f)        the largest  none      none              yes
+///   f4E2M1FN      1         1     6 (0x7)          the largest  none      none              yes
 ///
 /// To f32 by way of f16, which chips convert: exponent and fraction move to their
 /// place in an f16 whose bias is larger, so that it is 2^(15 - bias) too small;
 /// the product is exact, subnormal numbers too. f8E5M2 is the upper half of an
 /// f16. The largest exponent of f8E5M2FNUZ would be an infinity there: its fields
 /// move into those of f32, and a subnormal number gets the exponent of the
-/// smallest normal one, which is subtracted again. f8E8M0FNU, without a sign and a
+/// smallest normal one, which is subtracted again. So do those of 4 and 6 bits. f8E8M0FNU, without a sign and a
 /// zero, is the exponent of the wider float; an f64 is made of it directly, since its
 /// smallest number is subnormal in f32.
 ///
@@ -32,6 +35,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Lower/Math/NarrowDoubles.h"
 #include "core/Transforms/Lower/Math/SingleArithmetic.h"
 #include "core/Transforms/Passes.h"
@@ -54,6 +58,9 @@ struct Format {
   int64_t largest; // its code
   int64_t beyond;  // code of what is larger
   bool hasInfinity = false, hasNegativeZero = true;
+  unsigned width = 8;
+  bool isFinite() const { return width < 8; } // neither infinities nor NaN
+  int64_t signBit() const { return int64_t(1) << (width - 1); }
 };
 
 std::optional<Format> formatOf(Type type) {
@@ -67,6 +74,12 @@ std::optional<Format> formatOf(Type type) {
     return Format{2, 16, 0x7F, 0x80, false, /*hasNegativeZero=*/false};
   if (isa<Float8E8M0FNUType>(type))
     return Format{0, 127, 0xFE, 0xFF, false, /*hasNegativeZero=*/false};
+  if (isa<Float6E2M3FNType>(type))
+    return Format{3, 1, 0x1F, 0x1F, false, true, /*width=*/6};
+  if (isa<Float6E3M2FNType>(type))
+    return Format{2, 3, 0x1F, 0x1F, false, true, /*width=*/6};
+  if (isa<Float4E2M1FNType>(type))
+    return Format{1, 1, 0x7, 0x7, false, true, /*width=*/4};
   return std::nullopt;
 }
 
@@ -107,7 +120,7 @@ public:
 
   /// An f32 of the 8-bit float's value; NaN may have become a number where the format has no infinities.
   Value widen(Value narrow) {
-    if (f.fraction == 2 && !f.hasInfinity)
+    if (f.isFinite() || (f.fraction == 2 && !f.hasInfinity))
       return widenFields(narrow);
     Value single = arith::ExtFOp::create(b, f32, half(narrow));
     if (f.bias == 15)
@@ -115,9 +128,18 @@ public:
     return arith::MulFOp::create(b, single, real(std::ldexp(1.0, 15 - f.bias)));
   }
 
+  /// The bits of a short float as a word, of which the lower ones count. Those that lie in bytes are not moved.
+  Value codeOf(Value narrow) {
+    if (auto bits = narrow.getDefiningOp<arith::BitcastOp>())
+      if (auto low = bits.getIn().getDefiningOp<arith::TruncIOp>();
+          low && getElementTypeOrSelf(low.getIn().getType()).isInteger(8))
+        return arith::ExtUIOp::create(b, i32, low.getIn());
+    return arith::ExtUIOp::create(b, i32, arith::BitcastOp::create(b, like(b.getIntegerType(f.width)), narrow));
+  }
+
   Value widenFields(Value narrow) {
-    Value word = arith::ExtUIOp::create(b, i32, arith::BitcastOp::create(b, like(b.getI8Type()), narrow));
-    Value sign = left(both(word, 0x80), 24), magnitude = both(word, 0x7F);
+    Value word = codeOf(narrow);
+    Value sign = left(both(word, f.signBit()), 32 - f.width), magnitude = both(word, f.signBit() - 1);
     Value moved = left(magnitude, 23 - f.fraction);
     Value normal = add(moved, number(int64_t(127 - f.bias) << 23));
     Value lifted = arith::OrIOp::create(b, moved, number(int64_t(128 - f.bias) << 23));
@@ -146,7 +168,7 @@ public:
     if (f.fraction == 0)
       return arith::BitcastOp::create(b, to, arith::TruncIOp::create(b, like(b.getI8Type()), right(word, 23)));
     int drop = 23 - f.fraction;
-    Value sign = both(right(word, 24), 0x80), magnitude = both(word, 0x7FFFFFFF);
+    Value sign = both(right(word, 32 - f.width), f.signBit()), magnitude = both(word, 0x7FFFFFFF);
     Value odd = both(right(magnitude, drop), 1);
     Value rounded = add(add(magnitude, number((int64_t(1) << (drop - 1)) - 1)), odd);
     Value normal = right(add(rounded, number(-(int64_t(127 - f.bias) << 23))), drop);
@@ -164,7 +186,7 @@ public:
       Value zero = compare(P::eq, finite, 0);
       code = select(tooLarge, number(f.beyond), select(zero, number(0), arith::OrIOp::create(b, finite, sign)));
     }
-    return arith::BitcastOp::create(b, to, arith::TruncIOp::create(b, like(b.getI8Type()), code));
+    return arith::BitcastOp::create(b, to, arith::TruncIOp::create(b, like(b.getIntegerType(f.width)), code));
   }
 
   Value bits(Value x, Type type) { return arith::BitcastOp::create(b, type, x); }
@@ -216,14 +238,18 @@ Value expand(arith::ExtFOp op, Format format) {
   if (to.isBF16()) { // the upper half
     Type i16 = words.like(b.getI16Type());
     Value upper = arith::TruncIOp::create(b, i16, words.right(words.bits(single, words.i32), 16));
-    if (!format.hasInfinity)
+    if (!format.hasInfinity && !format.isFinite())
       upper = words.select(words.isNaN(op.getIn()), words.number(0x7FC0, i16), upper);
     return words.bits(upper, op.getType());
   }
-  if (!format.hasInfinity)
+  if (!format.hasInfinity && !format.isFinite())
     single = words.select(words.isNaN(op.getIn()), words.real(std::numeric_limits<float>::quiet_NaN()), single);
   if (to.isF32())
     return single;
+  if (std::optional<Format> wider = formatOf(to)) {
+    Words held(op, *wider);
+    return held.narrow(held.bits(single, held.i32), op.getType());
+  }
   if (to.isF16())
     return arith::TruncFOp::create(b, op.getType(), single);
   return arith::ExtFOp::create(b, op.getType(), single);
@@ -232,13 +258,42 @@ Value expand(arith::ExtFOp op, Format format) {
 Value expand(arith::TruncFOp op, Format format) {
   Words words(op, format);
   Value single = op.getIn();
-  if (!getElementTypeOrSelf(single.getType()).isF32())
-    single = arith::ExtFOp::create(words.b, words.f32, single);
+  if (!getElementTypeOrSelf(single.getType()).isF32()) {
+    auto wide = arith::ExtFOp::create(words.b, words.f32, single);
+    single = wide;
+    if (std::optional<Format> from = formatOf(getElementTypeOrSelf(op.getIn().getType()))) {
+      single = expand(wide, *from);
+      wide.erase();
+    }
+  }
   return words.narrow(words.bits(single, words.i32), op.getType());
 }
 
 struct ExpandFloat8 : tilewright::impl::ExpandFloat8Base<ExpandFloat8> {
+  /// Numbers of 4 and 6 bits that an f8E4M3FN held between two operations are converted as they are: it holds them all.
+  void skipExactConversions() {
+    auto heldIn = [](Value value) -> Value { // null: no such number
+      if (!isa<Float8E4M3FNType>(getElementTypeOrSelf(value.getType())))
+        return {};
+      if (auto held = value.getDefiningOp<arith::TruncFOp>())
+        value = held.getIn();
+      auto first = value.getDefiningOp<arith::ExtFOp>();
+      return first && tilewright::isSubByteFloat(getElementTypeOrSelf(first.getIn().getType())) ? first.getIn()
+                                                                                                : Value();
+    };
+    getOperation()->walk([&](Operation *op) {
+      Value number = isa<arith::ExtFOp, arith::TruncFOp>(op) ? heldIn(op->getOperand(0)) : Value();
+      if (!number)
+        return;
+      if (isa<arith::ExtFOp>(op))
+        op->setOperand(0, number);
+      else if (number.getType() == op->getResult(0).getType())
+        op->getResult(0).replaceAllUsesWith(number);
+    });
+  }
+
   void runOnOperation() override {
+    skipExactConversions();
     tilewright::narrowDoubles(getOperation(), /*mostBits=*/8);
     // The one operation that upstream's passes leave on 8-bit floats.
     tilewright::fuseInSingle(getOperation(), [](Type type) { return formatOf(type).has_value(); });

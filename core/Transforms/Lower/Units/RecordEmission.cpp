@@ -84,8 +84,8 @@ FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &un
     if (unit.scales && (role == "ScaleA" || role == "ScaleB")) {
       const bool isA = role.back() == 'A';
       const UnitOperand &operand = isA ? unit.scales->a : unit.scales->b;
-      return scalesIn(emitter, call.getArgOperands()[isA ? 3 : 4],
-                      parseRecordType(operand.storage, *call.getContext()));
+      const unsigned place = isA || !unit.scales->hasA() ? std::size(operands) : std::size(operands) + 1;
+      return scalesIn(emitter, call.getArgOperands()[place], parseRecordType(operand.storage, *call.getContext()));
     }
     APInt number;
     if (role.size() == 5 && role.starts_with("Tile") && role[4] >= 'A' && role[4] <= 'C' &&

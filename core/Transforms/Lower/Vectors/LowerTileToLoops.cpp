@@ -202,9 +202,9 @@ private:
   LogicalResult lower(tile::MmaOp op) {
     Location loc = op.getLoc();
     Type type = op.getType().getElementType();
-    bool isFloat = isa<FloatType>(type), unsignedA = false, unsignedB = false;
-    if (!isFloat) {
-      // Only the record knows which factors are unsigned.
+    bool isFloat = isa<FloatType>(type), unsignedA = false, unsignedB = false, isOfB = false;
+    if (!isFloat || op.getScales().size() == 1) {
+      // Only the record knows which factors are unsigned, and whose scales the only ones are.
       auto target = requireTarget(op);
       if (failed(target))
         return failure();
@@ -213,6 +213,7 @@ private:
         return failure();
       unsignedA = !isSigned((*unit)->a.element);
       unsignedB = !isSigned((*unit)->b.element);
+      isOfB = (*unit)->scales && !(*unit)->scales->hasA();
     }
     Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
           result = define(op.getResult());
@@ -220,8 +221,10 @@ private:
     SmallVector<Value, 2> scales;
     for (Value each : op.getScales())
       scales.push_back(buffers.of(each));
-    if (!scales.empty())
-      block = depth / cast<tile::FragmentType>(op.getScales().front().getType()).getCols();
+    if (!scales.empty()) {
+      auto first = cast<tile::FragmentType>(op.getScales().front().getType());
+      block = depth / (isOfB ? first.getRows() : first.getCols());
+    }
     FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       Value zero = arith::ConstantIndexOp::create(at, loc, 0), one = arith::ConstantIndexOp::create(at, loc, 1);
       Value extent = arith::ConstantIndexOp::create(at, loc, depth);
@@ -236,8 +239,10 @@ private:
                 return arith::MulFOp::create(inner, loc, factor,
                                              widen(inner, loc, read(inner, loc, scale, place), type, false));
               };
-              x = times(x, scales[0], {point[0], number});
-              y = times(y, scales[1], {number, point[1]});
+              if (!isOfB)
+                x = times(x, scales.front(), {point[0], number});
+              if (isOfB || scales.size() > 1)
+                y = times(y, scales.back(), {number, point[1]});
             }
             Value next;
             if (isFloat)

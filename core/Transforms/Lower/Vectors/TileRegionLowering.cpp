@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -55,6 +56,43 @@ SmallVector<Value> tilewright::vectorizeRegion(OpBuilder &builder, Location loc,
   return results;
 }
 
+/// The low `width` bits (4 or 6) of the bytes of `codes`, a vector of whole words, side by side from the lowest bit on.
+static Value packCodes(OpBuilder &b, Location loc, Value codes, unsigned width) {
+  const int64_t count = cast<VectorType>(codes.getType()).getNumElements(), quads = count / 4;
+  VectorType words = VectorType::get({quads}, b.getI32Type());
+  auto number = [&](uint64_t value, Type type) -> Value {
+    TypedAttr scalar = b.getI32IntegerAttr(int32_t(uint32_t(value)));
+    auto vector = dyn_cast<VectorType>(type);
+    return arith::ConstantOp::create(b, loc, vector ? DenseElementsAttr::get(vector, Attribute(scalar)) : scalar);
+  };
+  auto both = [&](Value x, uint64_t mask) -> Value {
+    return arith::AndIOp::create(b, loc, x, number(mask, x.getType()));
+  };
+  auto moved = [&](Value x, int64_t left) -> Value { // to the right where negative
+    if (left == 0)
+      return x;
+    Value by = number(std::abs(left), x.getType());
+    return left > 0 ? arith::ShLIOp::create(b, loc, x, by).getResult() : arith::ShRUIOp::create(b, loc, x, by);
+  };
+  const uint64_t one = (1u << width) - 1, two = (1u << 2 * width) - 1;
+  Value x = both(vector::BitCastOp::create(b, loc, words, codes), one * 0x01010101);
+  // Pairs in halves of a word, then four in a word.
+  x = arith::OrIOp::create(b, loc, both(x, one * 0x00010001),
+                           both(moved(x, int64_t(width) - 8), (one << width) * 0x00010001));
+  x = arith::OrIOp::create(b, loc, both(x, two), both(moved(x, 2 * int64_t(width) - 16), two << 2 * width));
+  SmallVector<Value> packed(count * width / 32);
+  for (int64_t quad = 0; quad < quads; ++quad) {
+    Value four = vector::ExtractOp::create(b, loc, x, quad);
+    const int64_t first = quad * 4 * width, last = first + 4 * width - 1;
+    for (int64_t word = first / 32; word <= last / 32; ++word) {
+      Value part = moved(four, first - 32 * word);
+      packed[word] = packed[word] ? Value(arith::OrIOp::create(b, loc, packed[word], part)) : part;
+    }
+  }
+  Value all = vector::FromElementsOp::create(b, loc, VectorType::get({int64_t(packed.size())}, b.getI32Type()), packed);
+  return vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getIntegerType(width)), all);
+}
+
 /// Checks one fragment of a mma against the operand that the unit's record describes.
 static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::FragmentType fragment,
                                   const UnitOperand &operand) {
@@ -62,7 +100,8 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
     return op.emitOpError() << "unit " << op.getUnit() << " takes a " << operand.rows << "x" << operand.cols
                             << " fragment as " << role << ", got " << fragment.getRows() << "x" << fragment.getCols();
   Type element = fragment.getElementType();
-  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != bitWidth(operand.element))
+  const bool isCode = isPackedFloat(operand) && element.isInteger(8);
+  if (!isCode && (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != bitWidth(operand.element)))
     return op.emitOpError() << "unit " << op.getUnit() << " takes elements of " << bitWidth(operand.element)
                             << " bits as " << role << ", got " << element;
   StringRef registers = operand.opaque ? StringRef(operand.opaque->name) : StringRef();
@@ -95,12 +134,17 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
       failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
       failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
     return failure();
-  if (unit->scales.has_value() == scales.empty())
-    return op.emitOpError() << "unit " << op.getUnit()
-                            << (unit->scales ? " takes scales of a and b" : " takes no scales");
-  for (auto [i, fragment] : llvm::enumerate(op.getScales().getTypes()))
-    if (failed(checkOperand(op, i == 0 ? "scales of a" : "scales of b", cast<tile::FragmentType>(fragment),
-                            i == 0 ? unit->scales->a : unit->scales->b)))
+  const auto taken = unit->scales ? unit->scales->operands() : std::vector<const UnitOperand *>();
+  if (taken.size() != scales.size()) {
+    auto error = op.emitOpError() << "unit " << op.getUnit() << " takes ";
+    return !unit->scales           ? error << "no scales"
+           : !unit->scales->hasB() ? error << "scales of a"
+           : !unit->scales->hasA() ? error << "scales of b"
+                                   : error << "scales of a and b";
+  }
+  for (auto [operand, fragment] : llvm::zip_equal(taken, op.getScales().getTypes()))
+    if (failed(checkOperand(op, operand == &unit->scales->a ? "scales of a" : "scales of b",
+                            cast<tile::FragmentType>(fragment), *operand)))
       return failure();
   Location loc = op.getLoc();
   int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
@@ -108,6 +152,10 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
     a = repeatGroup(builder, loc, a, std::max(widthA, widthB));
   if (unit->b.residence == Residence::BroadcastScalar)
     b = repeatGroup(builder, loc, b, std::max(widthA, widthB));
+  if (isPackedFloat(unit->a))
+    a = packCodes(builder, loc, a, bitWidth(unit->a.element));
+  if (isPackedFloat(unit->b))
+    b = packCodes(builder, loc, b, bitWidth(unit->b.element));
   // Numbered registers are given by their numbers; the unit changes that of C in place.
   SmallVector<Value> operands{a, b, c};
   SmallVector<tile::FragmentType> fragments{op.getA().getType(), op.getB().getType(), op.getC().getType()};

@@ -36,7 +36,7 @@ func.func @f(%a: tensor<4xi128>) {
 
 // -----
 
-// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU}}
+// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16, f16, or of the short floats f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f8E8M0FNU, f6E2M3FN, f6E3M2FN or f4E2M1FN}}
 func.func @f(%a: tensor<4xf8E4M3B11FNUZ>) {
   return
 }
