@@ -106,6 +106,34 @@ def test_constants_and_moves(tool, tmp_path):
     assert np.array_equal(got.view(np.uint8), np.concatenate([a, row.view(np.uint8)]).T)
 
 
+@pytest.mark.parametrize("target", CHIPS[:2])
+def test_pairs_in_a_byte(target, tool, tmp_path):
+    """The even column in the low bits."""
+    text = """func.func @f(%a: tensor<6x5xi8>) -> tensor<6x10xf32> {
+      %e = tensor.empty() : tensor<6x10xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k floordiv 2)>, affine_map<(i, k) -> (i, k)>],
+          iterator_types = ["parallel", "parallel"]} ins(%a : tensor<6x5xi8>) outs(%e : tensor<6x10xf32>) {
+      ^bb0(%x: i8, %o: f32):
+        %k = linalg.index 1 : index
+        %c = arith.index_cast %k : index to i8
+        %one = arith.constant 1 : i8
+        %two = arith.constant 2 : i8
+        %odd = arith.andi %c, %one : i8
+        %by = arith.shli %odd, %two : i8
+        %s = arith.shrui %x, %by : i8
+        %t = arith.trunci %s : i8 to i4
+        %b = arith.bitcast %t : i4 to f4E2M1FN
+        %y = arith.extf %b : f4E2M1FN to f32
+        linalg.yield %y : f32
+      } -> tensor<6x10xf32>
+      return %r : tensor<6x10xf32>
+    }"""
+    pairs = np.random.default_rng(1).integers(0, 256, (6, 5), dtype=np.uint8)
+    got = run(tool, tmp_path, text, [pairs.view(np.int8)], ["i8"], "f32", *where(target))
+    codes = np.stack([pairs & 15, pairs >> 4], axis=2).reshape(6, 10)
+    assert np.array_equal(got, codes.view(dtype("f4E2M1FN")).astype(np.float32))
+
+
 @pytest.mark.parametrize("target", CHIPS)
 @pytest.mark.parametrize("form, m, n, k, a, b", [("generic", 37, 41, 96, "f4E2M1FN", "f4E2M1FN"), ("chain", 64, 48, 128, "f6E2M3FN", "f8E4M3FN"),
                                                  ("tosa", 33, 64, 64, "f4E2M1FN", "f4E2M1FN"), ("generic", 20, 24, 64, "f6E3M2FN", "f6E2M3FN")])
