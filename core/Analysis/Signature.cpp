@@ -108,6 +108,7 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
   if (auto binds = function->getAttrOfType<DictionaryAttr>(bindsAttr)) {
     signature.binds = cast<StringAttr>(binds.get("function")).str();
     llvm::append_range(signature.bindInputs, cast<DenseI64ArrayAttr>(binds.get("inputs")).asArrayRef());
+    llvm::append_range(signature.bindReleases, cast<DenseI64ArrayAttr>(binds.get("releases")).asArrayRef());
   }
   for (unsigned i = 0; i < numInputs; ++i) {
     if (failed(add(function.getArgumentTypes()[i], i)))

@@ -59,9 +59,9 @@ struct Signature {
   std::vector<mlir::AffineMap> roundings;   // their products' sum: see `roundingsAt`
   bool isCounted = false;                   // whether `roundings` are known
   /// Of a function that fills the bound argument of another one: the name of that, and which of its arguments the
-  /// inputs of this one are.
+  /// inputs of this one are; that one reads none of `bindReleases` itself.
   std::string binds;
-  std::vector<int64_t> bindInputs;
+  std::vector<int64_t> bindInputs, bindReleases;
 
   /// The signature of a public function whose arrays are memrefs; an error at the function names what has no
   /// counterpart in C (unranked or strided arrays, other types).

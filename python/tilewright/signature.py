@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Container, Mapping, Optional, Sequence, Union
 
 from .errors import ArgumentError
 
@@ -84,9 +84,10 @@ class Signature:
         #: Sizes that the program makes of its data.
         self.made: tuple[int, ...] = tuple(manifest.get("made", ()))
         #: The function that makes the last input of constant arguments, called once for many calls; None where there is no such
-        #: input. Its own inputs are the arguments `bind_inputs`.
+        #: input. Its own inputs are the arguments `bind_inputs`; of `bind_releases` the program itself reads nothing.
         self.bind: Optional[Signature] = Signature(manifest["bind"]) if "bind" in manifest else None
         self.bind_inputs: tuple[int, ...] = tuple(manifest["bind"]["inputs"]) if self.bind else ()
+        self.bind_releases: tuple[int, ...] = tuple(manifest["bind"]["releases"]) if self.bind else ()
         self._constraints = [(kind, expression) for each in manifest.get("constraints", ()) for kind, expression in each.items()]
         #: Smallest and largest values of sizes by number; None: no bound.
         self.ranges = {int(size): tuple(bounds) for size, bounds in manifest.get("ranges", {}).items()}
@@ -102,6 +103,17 @@ class Signature:
                 f"{', '.join(map(str, self.results)) or 'nothing'}")
 
     __repr__ = __str__
+
+    @property
+    def bound(self) -> Optional[int]:
+        """The number of the argument that `bind` fills."""
+        return next((n for n, argument in enumerate(self.arguments) if argument.is_bound), None)
+
+    def without(self, positions: Container[int] = (), **facts: Any) -> Signature:
+        """The interface without the arguments at `positions` and without what is bound; `facts` replace those of the manifest."""
+        manifest = {key: value for key, value in self.manifest.items() if key != "bind"} | facts
+        kept = [n for n, argument in enumerate(self.arguments) if n not in positions and not argument.is_bound]
+        return Signature({**manifest, "arguments": [manifest["arguments"][n] for n in kept]})
 
     @functools.cached_property
     def _input_shapes(self) -> Callable[..., tuple[tuple[int, ...], ...]]:

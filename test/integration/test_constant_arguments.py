@@ -80,6 +80,39 @@ def test_numbers(tool, tmp_path, sizes, options, threads):
     tool("tw-run", path, "--threads", threads, "--verify")
 
 
+@pytest.mark.parametrize("type, cast, product", [("f32", "", "%x, %y"), ("bf16", """    %xw = arith.extf %x : bf16 to f32
+    %yw = arith.extf %y : bf16 to f32
+""", "%xw, %yw")], ids=["f32", "bf16"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_dynamic_rows(tool, tmp_path, type, cast, product, threads):
+    """Only what is packed needs known sizes; the rows may be any number."""
+    path = tmp_path / "rows.mlir"
+    force = BIND if type == "f32" else "" # of other types it depends on the units of the host
+    path.write_text(f"""module attributes {{tilewright.force = "{force}"}} {{
+func.func @layer(%A: tensor<?x200x{type}>, %B: tensor<90x200x{type}> {{tilewright.constant}}) -> tensor<?x90xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %A, %c0 : tensor<?x200x{type}>
+  %e = tensor.empty(%m) : tensor<?x90xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x90xf32>) -> tensor<?x90xf32>
+  %p = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%A, %B : tensor<?x200x{type}>, tensor<90x200x{type}>) outs(%f : tensor<?x90xf32>) {{
+  ^bb0(%x: {type}, %y: {type}, %z: f32):
+{cast}    %m1 = arith.mulf {product} : f32
+    %s = arith.addf %z, %m1 : f32
+    linalg.yield %s : f32
+  }} -> tensor<?x90xf32>
+  return %p : tensor<?x90xf32>
+}}
+}}
+""")
+    if type == "f32":
+        assert all(one.get("bound_vectors") for one in decisions(tool, path, tmp_path, "--threads", threads))
+    for rows in (0, 1, 5, 64, 131):
+        tool("tw-run", path, "--sizes", rows, "--threads", threads, "--verify")
+
+
 def test_c_interface(tool, tmp_path):
     """The packed form is made once; a change of the weights shows after the next bind alone; arguments keep their places."""
     path = tmp_path / "product.mlir"

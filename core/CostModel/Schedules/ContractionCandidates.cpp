@@ -269,7 +269,7 @@ bool Planner::canBindVectors(const ContractionPlan &p) const {
       bytesOf(p.unit->b.element) > bytesOf(v) || distinctElements(v.access) < elementsOf(v.access))
     return false;
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n, c.k))
-    if (!isStatic(dim) || (reachOf(v.access).dims.test(dim) && !isTiled(p, dim) && !llvm::is_contained(c.k, dim)))
+    if (reachOf(v.access).dims.test(dim) && (!isStatic(dim) || (!isTiled(p, dim) && !llvm::is_contained(c.k, dim))))
       return false;
   return p.splitDim != p.laneDim || p.splitPiece % (p.vectors * p.unit->n) == 0;
 }

@@ -135,6 +135,7 @@ void Job::setSignatures(llvm::ArrayRef<Signature> signatures) {
       if (other.binds == signature.name) {
         llvm::json::Object bind = signatureManifest(other, target);
         bind["inputs"] = llvm::json::Array(other.bindInputs);
+        bind["releases"] = llvm::json::Array(other.bindReleases);
         manifest["bind"] = std::move(bind);
       }
     list.push_back(std::move(manifest));

@@ -69,6 +69,7 @@ private:
   func::FuncOp makeFilling(func::FuncOp kernel, ArrayRef<Operation *> moved, ArrayRef<Value> arguments,
                            ArrayRef<Value> temporaries, ArrayRef<memref::AllocOp> buffers);
   void makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
+  bool isRead(Value array) const;
   void passBytes(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
   Value clone(Value value, OpBuilder &b, IRMapping &mapping);
   SmallVector<Value> viewsOf(OpBuilder &b, Value bytes, const Call &call);
@@ -218,22 +219,36 @@ void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundK
   if (calls.empty())
     return;
   auto type = MemRefType::get({bytes}, IntegerType::get(function.getContext(), 8));
-  makeBinding(function, calls, type);
   passBytes(function, calls, type);
+  makeBinding(function, calls, type);
 }
 
-/// The function that fills the bytes of all calls from the constant arguments that it needs.
+/// Whether elements of `array` are read, by a kernel that gets it too.
+bool Binder::isRead(Value array) const {
+  return llvm::any_of(array.getUses(), [&](OpOperand &use) {
+    if (isa<ViewLikeOpInterface>(use.getOwner()))
+      return isRead(use.getOwner()->getResult(0));
+    auto call = dyn_cast<func::CallOp>(use.getOwner());
+    auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
+    return !callee || callee.isExternal() || isRead(callee.getArgument(use.getOperandNumber()));
+  });
+}
+
+/// The function that fills the bytes of all calls from the constant arguments that it needs. `releases` are those that
+/// nothing else reads.
 void Binder::makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes) {
   llvm::SmallDenseSet<Value> read;
   for (const Call &each : calls)
     for (unsigned operand : each.kernel->constants)
       read.insert(memref::skipViewLikeOps(cast<MemrefValue>(each.op.getOperand(operand))));
   SmallVector<Value> constants;
-  SmallVector<int64_t> inputs;
+  SmallVector<int64_t> inputs, releases;
   for (BlockArgument argument : function.getArguments())
     if (read.contains(argument)) {
       constants.push_back(argument);
       inputs.push_back(argument.getArgNumber());
+      if (!isRead(argument))
+        releases.push_back(argument.getArgNumber());
     }
   SmallVector<Type> types = llvm::to_vector(ValueRange(constants).getTypes());
   types.push_back(bytes);
@@ -243,7 +258,8 @@ void Binder::makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType
   auto binds = func::FuncOp::create(b, loc, (function.getName() + "_bind").str(), b.getFunctionType(types, {}));
   binds->setAttr(arrayResultsAttr, b.getDenseBoolArrayAttr({true}));
   binds->setAttr(bindsAttr, b.getDictionaryAttr({b.getNamedAttr("function", b.getStringAttr(function.getName())),
-                                                 b.getNamedAttr("inputs", b.getDenseI64ArrayAttr(inputs))}));
+                                                 b.getNamedAttr("inputs", b.getDenseI64ArrayAttr(inputs)),
+                                                 b.getNamedAttr("releases", b.getDenseI64ArrayAttr(releases))}));
   symbols.insert(binds, function->getIterator());
   b.setInsertionPointToStart(binds.addEntryBlock());
   IRMapping mapping;

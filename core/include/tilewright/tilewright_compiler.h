@@ -110,7 +110,8 @@ TW_API int twc_result_write(const twc_result *result, int descriptor);
    without steps. Of interest are "entry", "sizes" and "arguments": [{"type": "f32", "bytes": 4, "shape": [{"size": 0},
    4], "written": true, "result": true}, ..] in the order of the C function, "constraints", and "made": the sizes that
    the program makes of its data. tw_program_parse() reads one. An input with "bound": true holds what follows from
-   constant arguments; the function that fills it is "bind", a manifest whose "inputs" are numbers of arguments. */
+   constant arguments; the function that fills it is "bind", a manifest whose "inputs" are numbers of arguments.
+   Of those in "releases" the program itself reads nothing: their addresses may be null. */
 TW_API const char *twc_result_signatures(const twc_result *result);
 /* The text of the header that the option "header" asks for. */
 TW_API const char *twc_result_header(const twc_result *result);

@@ -43,7 +43,7 @@ func.func private @pack(%x: memref<4xf32>, %w: memref<8x4xf32> {tilewright.const
   return
 }
 
-// CHECK: func.func @f_bind(%[[V:.*]]: memref<8x1x4xf32>, %[[BYTES:.*]]: memref<256xi8>) attributes {tilewright.array_results = array<i1: true>, tilewright.binds = {function = "f", inputs = array<i64: 2>}}
+// CHECK: func.func @f_bind(%[[V:.*]]: memref<8x1x4xf32>, %[[BYTES:.*]]: memref<256xi8>) attributes {tilewright.array_results = array<i1: true>, tilewright.binds = {function = "f", inputs = array<i64: 2>, releases = array<i64: 2>}}
 // CHECK-NEXT: %[[VIEW:.*]] = memref.collapse_shape %[[V]]
 // CHECK: %[[FIRST:.*]] = memref.view %[[BYTES]][%c0{{.*}}][] : memref<256xi8> to memref<4x8xf32>
 // CHECK-NEXT: call @pack_bind(%[[VIEW]], %[[FIRST]])
@@ -63,6 +63,21 @@ func.func @f(%x: memref<4xf32>, %z: memref<4xf32>, %w: memref<8x1x4xf32> {tilewr
   %v = memref.collapse_shape %w [[0, 1], [2]] : memref<8x1x4xf32> into memref<8x4xf32>
   call @pack(%x, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
   call @pack(%z, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  return
+}
+
+// An array that the function also reads as it is, in a kernel of its own, is not released.
+// CHECK: func.func @g_bind({{.*}}tilewright.binds = {function = "g", inputs = array<i64: 1>, releases = array<i64>}
+func.func @g(%x: memref<4xf32>, %w: memref<8x4xf32> {tilewright.constant}, %y: memref<8xf32>)
+    attributes {tilewright.array_results = array<i1: true>} {
+  %n = arith.constant 8 : index
+  call @pack(%x, %w, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  call @reader(%w, %y) : (memref<8x4xf32>, memref<8xf32>) -> ()
+  return
+}
+func.func private @reader(%w: memref<8x4xf32>, %y: memref<8xf32>) attributes {tilewright.kernel} {
+  %0 = affine.load %w[0, 0] : memref<8x4xf32>
+  affine.store %0, %y[0] : memref<8xf32>
   return
 }
 
