@@ -199,8 +199,10 @@ static int run_on_device(const options *o, const tw_artifact *artifact, const tw
     snprintf(device_name, capacity, "%s", tw_device_name(device));
   for (size_t i = 0; i < count && !bad; ++i) {
     array *a = &arrays[i];
-    if (tw_device_allocate(device, a->bytes, &a->device, &error) ||
-        tw_device_copy_in(device, a->device, a->bound ? a->bound : a->host, a->bytes, &error))
+    if (a->is_held && !a->bound)
+      bad = fail("the package has argument %zu of '%s' in packed form alone", i, tw_program_name(program));
+    else if (tw_device_allocate(device, a->bytes, &a->device, &error) ||
+             tw_device_copy_in(device, a->device, a->bound ? a->bound : a->host, a->bytes, &error))
       bad = failed(&error);
     pointers[i] = a->device;
   }
@@ -284,7 +286,7 @@ static const tw_program *choose(const options *o, const tw_artifact *artifact) {
 static int finish_outputs(const options *o, const array *arrays, size_t count, double roundings, comparison *compared) {
   size_t output = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (!arrays[i].type.is_written || arrays[i].bound)
+    if (!arrays[i].type.is_written || arrays[i].is_held)
       continue;
     if (output < o->outputs.count && write_npy(o->outputs.items[output], &arrays[i]))
       return 1;

@@ -38,11 +38,11 @@ int main(int argc, char **argv) {
     images[i] = 0.5f;
   for (size_t i = 0; i < count; ++i) {
     const char *name = tw_package_argument_name(package, NULL, program, i);
-    const void *weights;
-    if (tw_package_weight(package, NULL, program, i, &weights, &error))
+    int holds;
+    if (tw_package_holds(package, NULL, program, i, &holds, &error))
       return fail(error.message);
     if (name)
-      printf("argument %zu, %s: %s\n", i, name, weights ? "of the package" : "of the caller");
+      printf("argument %zu, %s: %s\n", i, name, holds ? "of the package" : "of the caller");
   }
   arrays[0] = images;
   arrays[count - 1] = scores;

@@ -22,11 +22,13 @@ class Artifact:
     #: {"triple", "cpu", "features"} of the code, as LLVM calls them.
     codegen: Mapping[str, str]
     contents: Optional[bytes] = None
-    #: The artifact is `size` bytes of this file; in a package from `offset` on, in its member `file`.
+    #: The artifact is `size` bytes of this file; in a package from `offset` on, in its member `file`. What it binds of constant
+    #: arguments is the member `bound`; none: it is bound when the code is loaded.
     path: Optional[pathlib.Path] = None
     size: int = 0
     offset: int = 0
     file: str = ""
+    bound: Optional[str] = None
     diagnostics: Sequence[Diagnostic] = ()
     text: Optional[bytes] = None
     name: str = "<text>"

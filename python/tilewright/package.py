@@ -2,24 +2,30 @@
 
 A package is a zip file whose members are stored as they are, each aligned, so that weights are mapped and not read:
 
-    manifest.json           {"format": 1, "version": "0.1.0", "data": any, "programs": [{
+    manifest.json           {"format": 2, "version": "0.1.0", "data": any, "programs": [{
                                "name": "forward",
                                "signature": {..},           the manifest of the program (docs/runtime.md), without steps
                                "names": ["x", "w"],         of its inputs; may be empty
                                "ranges": {"0": [1, 64]},    of its sizes; null: no bound
-                               "weights": [{"input": 1, "file": "weights/0"}],
+                               "weights": [{"input": 1, "file": "weights/0"}, {"input": 2}],   no file: all code has it packed
                                "artifacts": [{"target": "cpu:zen4", "kind": "so", "file": "artifacts/0.so",
-                                              "triple": "x86_64-..", "needs": ["avx2"]}],   as /proc/cpuinfo calls it
+                                              "triple": "x86_64-..", "needs": ["avx2"],    as /proc/cpuinfo calls it
+                                              "signature": {..},    where it has a bound input (docs/contractions.md)
+                                              "bound": "bound/0"}],  what is bound; none: bound when it is loaded
                                "source": "sources/0.mlir",  where the text was kept
                                "data": any}]}               what a front end keeps: trees of arguments, strides
     artifacts/0.so          code, as tw-compile writes it
     weights/0               elements of one array, dense and row-major, little endian, aligned to 64 bytes
+    bound/0                 what an artifact's function `NAME_bind` has made of weights
+
+A package without bound inputs has format 1.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import json
 import mmap
 import os
@@ -36,11 +42,11 @@ from ._version import version
 from .artifact import Artifact, refusal
 from .cache import whole_file
 from .compiler import compile, load_artifact
-from .errors import PackageError
-from .program import Program
+from .errors import CallError, PackageError
+from .program import NO_STATE, Program
 from .signature import Signature
 
-_FORMAT = 1
+_FORMAT = 2
 _ALIGNMENT = 64
 #: The extra field that pads a member's header, as other writers of aligned zip files number it.
 _PADDING_FIELD = 0xD935
@@ -50,9 +56,10 @@ _PADDING_FIELD = 0xD935
 class Entry:
     """One program of a package."""
 
-    #: One for each target, all of one interface (`tilewright.build`).
+    #: One for each target, all of one interface apart from bound inputs (`tilewright.build`).
     artifacts: Sequence[Artifact]
-    #: Arrays for inputs by number: the package has them, callers do not pass them.
+    #: Arrays for inputs by number: the package has them, callers do not pass them. Where all artifacts read the packed form of
+    #: one alone, the package has that in its place.
     weights: Mapping[int, Any] = dataclasses.field(default_factory=dict)
     #: Names of all inputs, for messages and for callers in other languages.
     names: Sequence[str] = ()
@@ -71,6 +78,7 @@ class _Writer:
     def __init__(self, file: Any) -> None:
         self.zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self.weights: dict[tuple, str] = {}
+        self.bound: dict[bytes, str] = {} # by a digest: targets of one kind pack alike
         self.kept: list[np.ndarray] = [] # addresses tell arrays apart, so none may go
         self.counts: dict[str, int] = {}
 
@@ -101,19 +109,48 @@ class _Writer:
             self.weights[identity] = self.add(f"weights/{self.number('weights')}", bits)
         return self.weights[identity]
 
+    def packed(self, array: np.ndarray) -> str:
+        """The member of what an artifact binds."""
+        identity = hashlib.blake2b(array).digest()
+        if identity not in self.bound:
+            self.bound[identity] = self.add(f"bound/{self.number('bound')}", array)
+        return self.bound[identity]
+
 
 def _entry(writer: _Writer, name: str, entry: Entry) -> dict:
     if not entry.artifacts:
         raise PackageError(f"program '{name}' has no artifact: build it for at least one target")
-    signature = entry.artifacts[0].signature
-    interface = [(a.type, a.expressions, a.is_written, a.is_result) for a in signature.arguments]
-    for other in entry.artifacts[1:]:
-        if [(a.type, a.expressions, a.is_written, a.is_result) for a in other.signature.arguments] != interface:
-            raise PackageError(f"program '{name}' for {other.target} is {other.signature}, for {entry.artifacts[0].target} "
-                               f"{signature}: one program has one interface")
+    signature = entry.artifacts[0].signature.without()
+    _check_interfaces(name, entry, signature)
     if entry.names and len(entry.names) != len(signature.inputs):
         raise PackageError(f"program '{name}' has {len(signature.inputs)} inputs and {len(entry.names)} names")
-    weights = []
+    weights = dict(_weights(name, entry, signature))
+    writer.kept += weights.values()
+    code = [_code(writer, name, artifact, weights) for artifact in entry.artifacts]
+    packed_alone = set.intersection(*(set(a.signature.bind_releases) if "bound" in facts else set() for a, facts in zip(entry.artifacts, code)))
+    read = {number for number in weights if entry.keep_source or number not in packed_alone}
+    facts = {"name": name, "signature": signature.manifest, "names": list(entry.names), "ranges": {str(k): list(v) for k, v in entry.ranges.items()},
+             "weights": [{"input": n, **({"file": writer.weight(array)} if n in read else {})} for n, array in weights.items()],
+             "artifacts": code, "data": entry.data}
+    if entry.keep_source and entry.artifacts[0].text is not None:
+        facts["source"] = writer.add(f"sources/{writer.number('sources')}.mlir", entry.artifacts[0].text)
+    return facts
+
+
+def _check_interfaces(name: str, entry: Entry, signature: Signature) -> None:
+    interface = [(a.type, a.expressions, a.is_written, a.is_result) for a in signature.arguments]
+    for other in entry.artifacts:
+        if [(a.type, a.expressions, a.is_written, a.is_result) for a in other.signature.without().arguments] != interface:
+            raise PackageError(f"program '{name}' for {other.target} is {other.signature}, for {entry.artifacts[0].target} "
+                               f"{signature}: one program has one interface")
+        for number in other.signature.bind_inputs:
+            if number not in entry.weights:
+                raise PackageError(f"input {number} of '{name}' is marked with tilewright.constant and {other.target} packs it, so the package has to "
+                                   "have its array (weights=), or leave the mark out")
+
+
+def _weights(name: str, entry: Entry, signature: Signature) -> Iterator[tuple[int, np.ndarray]]:
+    """The arrays of a package by the number of the input, dense and row-major."""
     for number, value in sorted(entry.weights.items()):
         if not 0 <= number < len(signature.inputs):
             raise PackageError(f"program '{name}' has {len(signature.inputs)} inputs; there is no input {number} to bind")
@@ -121,19 +158,33 @@ def _entry(writer: _Writer, name: str, entry: Entry) -> dict:
         array = arrays.as_array(value, argument, f"weight {number} of '{name}'")
         if argument.fixed is None or argument.fixed != array.shape:
             raise PackageError(f"weight {number} of '{name}' has shape {array.shape}; the program takes {argument}")
-        writer.kept.append(array)
-        weights.append({"input": number, "file": writer.weight(array)})
-    artifacts = []
-    for artifact in entry.artifacts:
-        file = f"artifacts/{writer.number('artifacts')}.{artifact.kind}"
-        artifacts.append({"target": artifact.target, "kind": artifact.kind,
-                          "triple": artifact.codegen["triple"], "needs": artifact.needs,
-                          "file": writer.add(file, artifact.bytes, 4096)})
-    facts = {"name": name, "signature": signature.manifest, "names": list(entry.names), "ranges": {str(k): list(v) for k, v in entry.ranges.items()},
-             "weights": weights, "artifacts": artifacts, "data": entry.data}
-    if entry.keep_source and entry.artifacts[0].text is not None:
-        facts["source"] = writer.add(f"sources/{writer.number('sources')}.mlir", entry.artifacts[0].text)
+        yield number, array
+
+
+def _code(writer: _Writer, name: str, artifact: Artifact, weights: Mapping[int, np.ndarray]) -> dict:
+    """The facts of an artifact, whose code and bound input become members."""
+    file = f"artifacts/{writer.number('artifacts')}.{artifact.kind}"
+    facts = {"target": artifact.target, "kind": artifact.kind, "triple": artifact.codegen["triple"], "needs": artifact.needs,
+             "file": writer.add(file, artifact.bytes, 4096)}
+    if artifact.signature.bind is not None:
+        facts["signature"] = artifact.signature.manifest
+        if not refusal(artifact.codegen["triple"], artifact.needs):
+            try:
+                facts["bound"] = writer.packed(packed(load_artifact(artifact), weights))
+            except CallError as error:
+                if error.status != NO_STATE: # this machine has the instructions and does not let programs use them
+                    raise
     return facts
+
+
+def packed(program: Program, weights: Mapping[int, Optional[np.ndarray]]) -> np.ndarray:
+    """What the program binds of its constant inputs, aligned as members are. `weights`: arrays by the number of the input."""
+    (count,) = program.signature.bind.results[0].fixed # type: ignore[union-attr, misc]
+    memory = np.zeros(count + _ALIGNMENT, np.uint8) # what lies between panels is not filled
+    begin = -memory.ctypes.data % _ALIGNMENT
+    made = memory[begin: begin + count]
+    program.bind(*(weights[number].ctypes.data for number in program.signature.bind_inputs), made.ctypes.data) # type: ignore[union-attr]
+    return made
 
 
 def save(path: Union[str, os.PathLike], programs: Union[Entry, Mapping[str, Entry]], *, data: Any = None) -> None:
@@ -144,8 +195,9 @@ def save(path: Union[str, os.PathLike], programs: Union[Entry, Mapping[str, Entr
     with whole_file(target, lambda why: PackageError(f"cannot write {target}: {why}")) as file:
         writer = _Writer(file)
         with writer.zip:
-            manifest = {"format": _FORMAT, "version": version, "data": data,
-                        "programs": [_entry(writer, name, entry) for name, entry in programs.items()]}
+            entries = [_entry(writer, name, entry) for name, entry in programs.items()]
+            is_bound = any("signature" in artifact for facts in entries for artifact in facts["artifacts"])
+            manifest = {"format": _FORMAT if is_bound else 1, "version": version, "data": data, "programs": entries}
             writer.add("manifest.json", json.dumps(manifest, indent=1).encode())
 
 
@@ -195,28 +247,51 @@ class _Reader:
         return np.frombuffer(self.map, dtype, count, begin).reshape(argument.fixed)
 
 
-def _without(signature: Signature, positions: Mapping[int, Any], facts: Mapping[str, Any]) -> Signature:
-    """The interface without the arguments at `positions`, with what a package knows of its sizes."""
-    manifest = {**signature.manifest, **{key: facts["signature"][key] for key in ("constraints",) if key in facts.get("signature", ())}}
-    return Signature({**manifest, "ranges": facts.get("ranges", {}),
-                      "arguments": [a for n, a in enumerate(manifest["arguments"]) if n not in positions]})
+def _hidden(code: Union[Artifact, Program], weights: Mapping[int, Optional[np.ndarray]], facts: Mapping[str, Any],
+            is_packed: bool) -> tuple[dict[int, Optional[np.ndarray]], Signature]:
+    """The arrays of a package by position, and the interface without them, with what the package knows of its sizes."""
+    signature = code.signature
+    for number, array in weights.items():
+        if array is None and (number not in signature.bind_releases or not is_packed):
+            raise PackageError(f"'{signature.name}' has no array for input {number}, which its code for {code.target} reads")
+    inputs = [n for n, argument in enumerate(signature.arguments) if not argument.is_result]
+    positions = {inputs[number]: array for number, array in weights.items()}
+    known = {key: facts["signature"][key] for key in ("constraints",) if key in facts.get("signature", ())}
+    return positions, signature.without(positions, **known, ranges=facts.get("ranges", {}))
 
 
-def bound(whole: Program, positions: Mapping[int, np.ndarray], facts: Mapping[str, Any] = {}) -> Program:
-    """A program that is called without the arrays for the arguments at `positions`, which the caller keeps. `facts`: of a package."""
-    signature = _without(whole.signature, positions, facts)
+def bound(whole: Program, weights: Mapping[int, Optional[np.ndarray]], facts: Mapping[str, Any] = {},
+          given: Optional[np.ndarray] = None) -> Program:
+    """A program that is called without the arrays `weights` of some inputs; it keeps those that it reads as they are. None: it reads the
+    packed form alone. `given`: what it binds of them, else that is computed now. `facts`: of a package."""
+    positions, interface = _hidden(whole, weights, facts, given is not None)
     if whole.artifact is not None and whole.artifact.kind == "tw":
         from .device import DeviceProgram
 
-        return DeviceProgram(whole.artifact, weights=positions, signature=signature)
-    launch, learner = whole.launch, whole.learner
+        return DeviceProgram(whole.artifact, weights=positions, signature=interface) # type: ignore[arg-type]
+    launch, learner, position = whole.launch, whole.learner, whole.signature.bound
     if positions:
-        count = len(whole.signature.arguments)
-        template = [positions[n].ctypes.data if n in positions else 0 for n in range(count)]
-        free = [n for n in range(count) if n not in positions]
+        template = [0] * len(whole.signature.arguments)
+        for n, array in positions.items():
+            template[n] = array.ctypes.data if array is not None else 0
+        free = [n for n in range(len(template)) if n not in positions]
+        if learner: # has no bound input
+            learner = functools.partial(_BoundLearner, learner, *_unbound(template, free, position))
+        if position is not None:
+            given = packed(whole, weights) if given is None else given
+            template[position] = given.ctypes.data
+            free.remove(position)
         launch = _binding(whole.launch, whole.signature.sizes, template, free)
-        learner = functools.partial(_BoundLearner, whole.learner, template, free) if whole.learner else None
-    return Program(signature, launch, target=whole.target, device=whole.device, code=whole, artifact=whole.artifact, learner=learner)
+    program = Program(interface, launch, target=whole.target, device=whole.device, code=(whole, given), artifact=whole.artifact, learner=learner)
+    program.weights = {number: array for number, array in weights.items() if array is not None and number not in whole.signature.bind_releases}
+    return program
+
+
+def _unbound(template: list[int], free: list[int], position: Optional[int]) -> tuple[list[int], list[int]]:
+    """The same for a program without the argument at `position`."""
+    if position is None:
+        return template, free
+    return template[:position] + template[position + 1:], [n - (n > position) for n in free if n != position]
 
 
 def _filled(template: list[int], free: list[int], addresses: Sequence[int]) -> list[int]:
@@ -279,8 +354,8 @@ def _artifacts(reader: _Reader, facts: Mapping[str, Any], target: Optional[str])
     for each in facts["artifacts"]:
         if _named(each["target"], target):
             begin, size = reader.extent(each["file"])
-            artifact = Artifact(Signature(facts["signature"]), each["kind"], each["target"], {"triple": each["triple"]},
-                                path=reader.path, offset=begin, size=size)
+            artifact = Artifact(Signature(each.get("signature", facts["signature"])), each["kind"], each["target"],
+                                {"triple": each["triple"]}, path=reader.path, offset=begin, size=size, bound=each.get("bound"))
             artifact.file, artifact.__dict__["needs"] = each["file"], each["needs"]
             yield artifact
 
@@ -303,9 +378,7 @@ def _choose(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], de
 def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str], plugins: Sequence[str]) -> Program:
     """One program, with the arrays of the package bound."""
     signature = Signature(facts["signature"])
-    inputs = [n for n, argument in enumerate(signature.arguments) if not argument.is_result]
-    weights = {each["input"]: reader.array(each["file"], signature.inputs[each["input"]]) for each in facts["weights"]}
-    positions = {inputs[number]: array for number, array in weights.items()}
+    weights = {each["input"]: reader.array(each["file"], signature.inputs[each["input"]]) if "file" in each else None for each in facts["weights"]}
     foreign = target is not None and not any(_named(each["target"], target) for each in facts["artifacts"])
     if device in ("emulator", "model") or foreign:
         if "source" not in facts:
@@ -314,16 +387,20 @@ def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], devi
                                f"{target or 'this machine'}{f' on the {device}' if device else ''}")
         whole = compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
                         function=signature.name, plugins=plugins)
-        program = bound(whole, positions, facts)
+        program = bound(whole, weights, facts)
     elif (artifact := _choose(reader, facts, target, device)).kind == "tw":
         from .device import DeviceProgram
 
-        program = DeviceProgram(artifact, weights=positions, signature=_without(signature, positions, facts))
+        positions, interface = _hidden(artifact, weights, facts, False)
+        program = DeviceProgram(artifact, weights=positions, signature=interface) # type: ignore[arg-type]
     else:
-        program = bound(load_artifact(artifact), positions, facts)
+        position, given = artifact.signature.bound, None
+        if position is not None and artifact.bound is not None:
+            given = reader.array(artifact.bound, artifact.signature.arguments[position])
+        program = bound(load_artifact(artifact), weights, facts, given)
     names = facts.get("names", [])
-    program.names = [names[number] for number in range(len(inputs)) if number not in weights] if names else []
-    program.data, program.weights = facts.get("data"), weights
+    program.names = [names[number] for number in range(len(signature.inputs)) if number not in weights] if names else []
+    program.data, program.weights = facts.get("data"), {number: array for number, array in weights.items() if array is not None}
     return program
 
 

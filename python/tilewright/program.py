@@ -14,11 +14,13 @@ from .artifact import Artifact
 from .errors import ArgumentError, CallError, Diagnostic
 from .signature import Signature
 
+#: The status of code whose instructions this machine has, but does not let programs use.
+NO_STATE = 3
 _STATUS = {
     1: "the program refuses its sizes{sizes}: they disagree, are negative, make an array that no memory holds, or differ from "
        "what it makes of its data",
     2: "the program has no memory for its temporaries{sizes}",
-    3: "this machine does not grant a state of registers that the program's units need (a limit of the kernel or of the "
+    NO_STATE: "this machine does not grant a state of registers that the program's units need (a limit of the kernel or of the "
        "virtual machine); compile for a chip without these units",
     9: "an index made of data lies outside of its array{sizes}",
 }

@@ -113,6 +113,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
           const char *called = tw_package_argument_name(package, name, program, argument);
           volatile size_t touched = called ? std::strlen(called) : 0;
           const void *weight = nullptr;
+          int holds = 0;
+          error.message[0] = 0;
+          require(tw_package_holds(package, name, program, argument, &holds, &error) == TW_OK || error.message[0]);
           error.message[0] = 0;
           if (tw_package_weight(package, name, program, argument, &weight, &error) != TW_OK)
             require(!weight && error.message[0]);

@@ -18,9 +18,10 @@ os.environ.setdefault("TILEWRIGHT_SDK", str(BUILD))
 if SANITIZERS:
     pytest.skip("a sanitized library is not loaded into Python", allow_module_level=True)
 import tilewright
-from sample_programs import LINEAR, MATMUL
+from sample_programs import LINEAR, MATMUL, constant_product
 from test_check_indices import ROWS
 
+V = np.arange(96 * 80, dtype=np.float32).reshape(96, 80) / 64
 W, B = np.arange(32, dtype=np.float32).reshape(8, 4), np.array([1, 2, 3, 4], np.float32)
 
 
@@ -31,6 +32,9 @@ def packages(tmp_path_factory):
     tilewright.save(folder / "linear.tw", tilewright.Entry([linear], weights={1: W, 2: B}, names=["x", "w", "b"]))
     matmul = [tilewright.build(MATMUL, target=target, cache=False) for target in ("nvidia:H200", "amd:MI300X")]
     tilewright.save(folder / "mm.tw", tilewright.Entry(matmul, weights={1: np.ones((32, 64), np.float16)}))
+    packing = tilewright.build(constant_product(), cache=False)
+    tilewright.save(folder / "packed.tw", tilewright.Entry([packing], weights={1: V}, names=["x", "w"]))
+    tilewright.save(folder / "source.tw", tilewright.Entry([packing], weights={1: V}, keep_source=True))
     return folder
 
 
@@ -88,11 +92,13 @@ def test_truncated_and_damaged(packages, tmp_path):
         assert result.returncode in (0, 1), (at, result)
 
 
-def changed(package, path, change):
-    """The package with another manifest."""
+def changed(package, path, change, **others):
+    """The package with another manifest, and members with other contents (None: without)."""
     with zipfile.ZipFile(package) as old, zipfile.ZipFile(path, "w") as new:
         for info in old.infolist():
-            contents = old.read(info)
+            contents = others.get(info.filename.split("/")[0], old.read(info))
+            if contents is None:
+                continue
             if info.filename == "manifest.json":
                 manifest = json.loads(contents)
                 change(manifest, manifest["programs"][0])
@@ -102,7 +108,7 @@ def changed(package, path, change):
 
 
 @pytest.mark.parametrize("change, message", [
-    (lambda m, p: m.update(format=2), "has format 2; this library .* reads packages up to 1: take a newer one"),
+    (lambda m, p: m.update(format=3), "has format 3; this library .* reads packages up to 2: take a newer one"),
     (lambda m, p: p["artifacts"][0].update(triple="riscv64-unknown-linux-gnu"), "cpu:.*: its code is for riscv64, this machine is"),
     (lambda m, p: p["artifacts"][0].update(needs=["avx1024"]), "cpu:.*: this machine lacks avx1024"),
     (lambda m, p: p["weights"][0].update(file="weights/1"), "a weight has another size than the program takes"),
@@ -112,6 +118,55 @@ def changed(package, path, change):
 def test_packages_of_others(packages, tmp_path, change, message):
     path = changed(packages / "linear.tw", tmp_path / "changed.tw", change)
     assert re.search(message, launch(path, "--size", 3, expect=1).stderr)
+
+
+def packed_result(path, folder):
+    """What tw-launch makes of a package of constant_product, for an x of ones and zeros."""
+    x = (np.arange(16 * 96).reshape(16, 96) % 3 == 0).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    launch(path, "--input", folder / "x.npy", "--output", folder / "y.npy")
+    return np.array_equal(np.load(folder / "y.npy"), x @ V)
+
+
+def test_packed_weights(packages, tmp_path):
+    """The packed form is mapped; without it the code packs the array when it is loaded."""
+    assert packed_result(packages / "packed.tw", tmp_path)
+    path = changed(packages / "source.tw", tmp_path / "load.tw", lambda m, p: p["artifacts"][0].pop("bound"), bound=None)
+    assert packed_result(path, tmp_path)
+
+
+def nothing(*_):
+    pass
+
+
+@pytest.mark.parametrize("change, others, message", [
+    (nothing, {"bound": None}, "is no intact package: .*bound/0"),
+    (nothing, {"bound": b"short"}, "a weight has another size than the program takes .bound/0"),
+    (lambda m, p: p["artifacts"][0].pop("bound"), {}, "it has no array that its code binds"),
+    (lambda m, p: p["artifacts"][0].pop("signature"), {}, "it has no array for a weight that its code reads"),
+    (lambda m, p: p["artifacts"][0]["signature"].pop("bind"), {}, "it has no array for a weight that its code reads"),
+    (lambda m, p: p["artifacts"][0]["signature"]["arguments"].pop(2), {}, "its code does not say what it binds"),
+    (lambda m, p: p["artifacts"][0]["signature"]["bind"].update(entry="product_fill"), {}, ""),
+    (lambda m, p: p["artifacts"][0].update(needs=["avx1024"]), {}, "this machine lacks avx1024"),
+])
+def test_damaged_packed_weights(packages, tmp_path, change, others, message):
+    path = changed(packages / "packed.tw", tmp_path / "changed.tw", change, **others)
+    if message:
+        assert re.search(message, launch(path, expect=1).stderr)
+    else: # a name that nobody asks for, since the bytes are there
+        launch(path)
+
+
+def test_the_packed_form_is_mapped(tmp_path):
+    """tw-launch takes 1.2 x the weight at most."""
+    w = np.ones((4096, 4096), np.float32) # 64 MiB
+    tilewright.save(tmp_path / "big.tw", tilewright.Entry([tilewright.build(constant_product(1, 4096, 4096), cache=False)], weights={1: w}))
+    assert (tmp_path / "big.tw").stat().st_size < 1.1 * w.nbytes
+    code = ("import resource, subprocess, sys\n"
+            "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    result = subprocess.run([sys.executable, "-c", code, LAUNCH, tmp_path / "big.tw"], capture_output=True, text=True, timeout=60, check=True)
+    assert int(result.stdout) << 10 <= 1.2 * w.nbytes
 
 
 def test_bounds_of_sizes(packages, tmp_path):
@@ -136,7 +191,10 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "%s\n", error.message), 1;
   const tw_program *program = tw_function_program(linear);
   const void *weights;
+  int holds[2];
   if (tw_package_weight(package, "linear", program, 1, &weights, &error) || ((const float *)weights)[5] != 5 ||
+      tw_package_holds(package, "linear", program, 0, &holds[0], &error) || holds[0] ||
+      tw_package_holds(package, "linear", program, 1, &holds[1], &error) || !holds[1] ||
       strcmp(tw_package_argument_name(package, "linear", program, 2), "b") ||
       tw_package_argument_name(package, "linear", program, 3))
     return 2;

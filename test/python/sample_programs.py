@@ -57,3 +57,21 @@ func.func @mm(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>) -> tensor<64x64xf32>
   return %c : tensor<64x64xf32>
 }
 """
+
+
+def constant_product(m=16, k=96, n=80, force="bound_vectors=1", also=""):
+    """y = x w, w constant; `also` "transposed": a second result reads w as it is."""
+    second = f"""
+  %t = tensor.empty() : tensor<{n}x{k}xf32>
+  %s = linalg.transpose ins(%w : tensor<{k}x{n}xf32>) outs(%t : tensor<{n}x{k}xf32>) permutation = [1, 0]""" if also else ""
+    types, values = f"tensor<{m}x{n}xf32>" + f", tensor<{n}x{k}xf32>" * bool(also), "%r" + ", %s" * bool(also)
+    return f"""module attributes {{tilewright.force = "{force}"}} {{
+func.func @product(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32> {{tilewright.constant}}) -> ({types}) {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{m}x{n}xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %r = linalg.matmul ins(%x, %w : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%f : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>{second}
+  return {values} : {types}
+}}
+}}
+"""

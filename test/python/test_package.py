@@ -148,7 +148,7 @@ def changed(linear, change, **members):
 
 
 @pytest.mark.parametrize("change, message", [
-    (lambda m: m.update(format=2), "has format 2; this version .* reads formats up to 1: take a newer one"),
+    (lambda m: m.update(format=3), "has format 3; this version .* reads formats up to 2: take a newer one"),
     (lambda m: m["programs"][0]["artifacts"][0].update(triple="riscv64-unknown-linux-gnu"),
      "no code of 'linear' for this machine; cpu:.*: its code is for riscv64, this machine is"),
     (lambda m: m["programs"][0]["artifacts"][0].update(needs=["avx1024", "sse2"]), "this machine lacks avx1024"),

@@ -25,7 +25,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { PACKAGE_FORMAT = 1 };
+enum { PACKAGE_FORMAT = 2, ALIGNMENT = 64 };
 
 struct tw_package {
   char *path;
@@ -43,7 +43,10 @@ struct tw_function {
   void *library;
   int (*call)(const int64_t *slots);
   const char *(*failure)(int64_t *found); /* what a refused call has found; null: it does not say */
-  const void **weights;                   /* by argument; null: the caller's */
+  const void **weights;                   /* by argument; null: the caller's, or not read */
+  size_t bound_at;                        /* among the code's arguments: what it binds of weights */
+  const void *bound;                      /* null: there is no such argument */
+  void *own;                              /* memory for `bound` where the package has none */
 };
 
 static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_NO_MEMORY, "the host has no memory left"); }
@@ -193,9 +196,9 @@ static void refuse(const tw_json *artifact, char *reason, size_t capacity) {
       snprintf(reason, capacity, "this machine lacks %s", one->text);
 }
 
-/* The member with code of `kind` ("so": that this machine runs) for `target`. */
+/* The code of `kind` ("so": that this machine runs) for `target`: its facts and its member. */
 static tw_status find_code(const tw_package *package, const tw_json *facts, const char *kind, const char *target,
-                           tw_zip_member *code, tw_error *error) {
+                           const tw_json **artifact, tw_zip_member *code, tw_error *error) {
   const tw_json *artifacts = tw_json_get(facts, "artifacts", TW_ARRAY);
   char refusals[512] = "";
   for (const tw_json *one = artifacts ? artifacts->first : NULL; one; one = one->next) {
@@ -209,8 +212,10 @@ static tw_status find_code(const tw_package *package, const tw_json *facts, cons
     snprintf(reason, sizeof(reason), strcmp(have, "so") == 0 ? "it is code of a processor" : "it runs on a device");
     if (strcmp(have, kind) == 0 && strcmp(kind, "so") == 0)
       refuse(one, reason, sizeof(reason));
-    if (strcmp(have, kind) == 0 && (strcmp(kind, "so") != 0 || !reason[0]))
+    if (strcmp(have, kind) == 0 && (strcmp(kind, "so") != 0 || !reason[0])) {
+      *artifact = one;
       return read_member(package, file, code, error);
+    }
     size_t used = strlen(refusals);
     snprintf(refusals + used, sizeof(refusals) - used, "%s%s: %s", used ? "; " : "", name, reason);
   }
@@ -221,9 +226,10 @@ static tw_status find_code(const tw_package *package, const tw_json *facts, cons
 tw_status tw_package_artifact(const tw_package *package, const char *name, const char *target, tw_artifact **artifact,
                               tw_error *error) {
   tw_zip_member code;
+  const tw_json *found;
   *artifact = NULL;
   const tw_json *facts = find_program(package, name, error);
-  tw_status status = facts ? find_code(package, facts, "tw", target, &code, error) : TW_BAD_ARGUMENT;
+  tw_status status = facts ? find_code(package, facts, "tw", target, &found, &code, error) : TW_BAD_ARGUMENT;
   return status ? status : tw_artifact_parse(code.data, code.bytes, artifact, error);
 }
 
@@ -261,38 +267,71 @@ const char *tw_package_argument_name(const tw_package *package, const char *name
   return one && one->kind == TW_STRING ? one->text : NULL;
 }
 
-static tw_status find_weight(const tw_package *package, const tw_json *facts, const tw_program *program,
-                             size_t argument, const void **data, tw_error *error) {
+/* The package's entry for an argument; null with TW_OK: the caller passes the argument. */
+static tw_status find_entry(const tw_package *package, const tw_json *facts, const tw_program *program, size_t argument,
+                            const tw_json **entry, tw_error *error) {
   const tw_json *weights = tw_json_get(facts, "weights", TW_ARRAY);
   int64_t input = input_number(program, argument);
-  *data = NULL;
+  *entry = NULL;
   if (!weights)
     return damaged(package, "a program lacks 'weights'", "manifest.json", error);
-  for (const tw_json *one = program->arguments[argument].is_result ? NULL : weights->first; one; one = one->next) {
-    if (tw_json_integer(one, "input", -1) != input)
-      continue;
-    const char *file = tw_json_text(one, "file");
-    tw_zip_member member;
-    const char *problem = file ? tw_zip_find(&package->zip, file, &member) : "a weight lacks 'file'";
-    if (!problem && (int64_t)member.bytes != fixed_bytes(&program->arguments[argument]))
-      problem = "a weight has another size than the program takes";
-    if (problem)
-      return damaged(package, problem, file, error);
-    *data = member.data;
-  }
+  for (const tw_json *one = program->arguments[argument].is_result ? NULL : weights->first; one; one = one->next)
+    if (tw_json_integer(one, "input", -1) == input)
+      *entry = one;
+  return TW_OK;
+}
+
+/* A member of so many bytes. */
+static tw_status find_array(const tw_package *package, const char *file, int64_t bytes, const void **data,
+                            tw_error *error) {
+  tw_zip_member member;
+  const char *problem = tw_zip_find(&package->zip, file, &member);
+  if (!problem && (int64_t)member.bytes != bytes)
+    problem = "a weight has another size than the program takes";
+  if (problem)
+    return damaged(package, problem, file, error);
+  *data = member.data;
+  return TW_OK;
+}
+
+static tw_status find_weight(const tw_package *package, const tw_json *facts, const tw_program *program,
+                             size_t argument, const void **data, tw_error *error) {
+  const tw_json *entry;
+  *data = NULL;
+  tw_status status = find_entry(package, facts, program, argument, &entry, error);
+  const char *file = entry ? tw_json_text(entry, "file") : NULL;
+  if (status || !file) /* the caller's, or no code reads it */
+    return status;
+  return find_array(package, file, fixed_bytes(&program->arguments[argument]), data, error);
+}
+
+static tw_status find_argument(const tw_package *package, const char *name, const tw_program *program, size_t argument,
+                               const tw_json **facts, tw_error *error) {
+  *facts = find_program(package, name, error);
+  if (!*facts)
+    return TW_BAD_ARGUMENT;
+  if (argument >= program->num_arguments)
+    return tw_fail(error, TW_BAD_ARGUMENT, "program '%s' has %zu arguments; there is no argument %zu", program->name,
+                   program->num_arguments, argument);
   return TW_OK;
 }
 
 tw_status tw_package_weight(const tw_package *package, const char *name, const tw_program *program, size_t argument,
                             const void **data, tw_error *error) {
-  const tw_json *facts = find_program(package, name, error);
+  const tw_json *facts;
   *data = NULL;
-  if (!facts)
-    return TW_BAD_ARGUMENT;
-  if (argument >= program->num_arguments)
-    return tw_fail(error, TW_BAD_ARGUMENT, "program '%s' has %zu arguments; there is no argument %zu", program->name,
-                   program->num_arguments, argument);
-  return find_weight(package, facts, program, argument, data, error);
+  tw_status status = find_argument(package, name, program, argument, &facts, error);
+  return status ? status : find_weight(package, facts, program, argument, data, error);
+}
+
+tw_status tw_package_holds(const tw_package *package, const char *name, const tw_program *program, size_t argument,
+                           int *holds, tw_error *error) {
+  const tw_json *facts, *entry = NULL;
+  tw_status status = find_argument(package, name, program, argument, &facts, error);
+  if (!status)
+    status = find_entry(package, facts, program, argument, &entry, error);
+  *holds = entry != NULL;
+  return status;
 }
 
 /*===-- Functions of the host -----------------------------------------------===*/
@@ -327,8 +366,89 @@ static tw_status open_library(const tw_zip_member *code, void **library, tw_erro
   return problem ? tw_fail(error, TW_BAD_FILE, "the code cannot be loaded: %s", problem) : TW_OK;
 }
 
+/*===-- What code binds of weights ------------------------------------------===*/
+
+/* Whether a list of integers has `value`. */
+static int has_number(const tw_json *list, int64_t value) {
+  for (const tw_json *one = list ? list->first : NULL; one; one = one->next)
+    if (one->kind == TW_NUMBER && one->number == value)
+      return 1;
+  return 0;
+}
+
+/* Calls the function of the code that fills its bound argument. */
+static tw_status bind(tw_function *function, const tw_json *facts, int64_t bytes, tw_error *error) {
+  char symbol[1024];
+  const char *name = tw_json_text(facts, "entry");
+  const tw_json *inputs = tw_json_get(facts, "inputs", TW_ARRAY);
+  snprintf(symbol, sizeof(symbol), "%s_packed", name ? name : "");
+  int (*fill)(const int64_t *slots);
+  *(void **)&fill = dlsym(function->library, symbol);
+  if (!fill || !inputs)
+    return damaged(function->package, "its code lacks a function", symbol, error);
+  int64_t *slots = tw_arena_take(&function->arena, (inputs->count + 1) * sizeof(*slots));
+  function->own = aligned_alloc(ALIGNMENT, (size_t)(bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  if (!slots || !function->own)
+    return no_memory(error);
+  size_t count = 0;
+  for (const tw_json *one = inputs->first; one; one = one->next) {
+    size_t argument = one->kind == TW_NUMBER ? (size_t)one->number : function->program.num_arguments;
+    if (argument >= function->program.num_arguments || !function->weights[argument])
+      return damaged(function->package, "it has no array that its code binds", "manifest.json", error);
+    slots[count++] = (int64_t)(intptr_t)function->weights[argument];
+  }
+  slots[count] = (int64_t)(intptr_t)function->own;
+  function->bound = function->own;
+  int status = fill(slots);
+  return status ? tw_fail(error, TW_DEVICE_ERROR, "'%s' of '%s' ended with status %d", name, function->package->path,
+                          status)
+                : TW_OK;
+}
+
+/* The bound argument of the code, if it has one: mapped, or filled now. */
+static tw_status find_bound(tw_function *function, const tw_json *artifact, tw_error *error) {
+  const tw_json *signature = tw_json_get(artifact, "signature", TW_OBJECT);
+  const tw_json *arguments = signature ? tw_json_get(signature, "arguments", TW_ARRAY) : NULL;
+  const tw_json *facts = signature ? tw_json_get(signature, "bind", TW_OBJECT) : NULL;
+  const char *file = tw_json_text(artifact, "bound");
+  const tw_json *one = arguments ? arguments->first : NULL;
+  size_t position = 0;
+  for (; one && !tw_json_get(one, "bound", TW_BOOLEAN); one = one->next)
+    ++position;
+  const tw_json *shape = one ? tw_json_get(one, "shape", TW_ARRAY) : NULL;
+  if (signature && (!facts || !shape || shape->count != 1 || shape->first->kind != TW_NUMBER ||
+                    shape->first->number < 0 || position > function->program.num_arguments))
+    return damaged(function->package, "its code does not say what it binds", "manifest.json", error);
+  tw_status status = TW_OK;
+  if (signature) {
+    function->bound_at = position;
+    status = file ? find_array(function->package, file, shape->first->number, &function->bound, error)
+                  : bind(function, facts, shape->first->number, error);
+  }
+  return status;
+}
+
+/* Each array that the package has is there, or the code reads none. */
+static tw_status check_weights(const tw_function *function, const tw_json *facts, const tw_json *artifact,
+                               tw_error *error) {
+  const tw_json *signature = tw_json_get(artifact, "signature", TW_OBJECT);
+  const tw_json *binds = signature ? tw_json_get(signature, "bind", TW_OBJECT) : NULL;
+  const tw_json *released = binds ? tw_json_get(binds, "releases", TW_ARRAY) : NULL;
+  for (size_t i = 0; i < function->program.num_arguments; ++i) {
+    const tw_json *entry;
+    tw_status status = find_entry(function->package, facts, &function->program, i, &entry, error);
+    if (status)
+      return status;
+    if (entry && !function->weights[i] && !has_number(released, (int64_t)i))
+      return damaged(function->package, "it has no array for a weight that its code reads", "manifest.json", error);
+  }
+  return TW_OK;
+}
+
+/*===-- Functions of the host, loaded ---------------------------------------===*/
+
 static tw_status load(tw_function *function, const tw_json *facts, const char *target, tw_error *error) {
-  const tw_json *signature = tw_json_get(facts, "signature", TW_OBJECT);
+  const tw_json *signature = tw_json_get(facts, "signature", TW_OBJECT), *artifact = NULL;
   if (!signature)
     return damaged(function->package, "a program lacks 'signature'", "manifest.json", error);
   const char **kernels = NULL;
@@ -337,7 +457,7 @@ static tw_status load(tw_function *function, const tw_json *facts, const char *t
   tw_status status =
       tw_program_read(&function->arena, signature, &kernels, &num_kernels, NULL, &function->program, error);
   if (!status)
-    status = find_code(function->package, facts, "so", target, &code, error);
+    status = find_code(function->package, facts, "so", target, &artifact, &code, error);
   if (!status)
     status = open_library(&code, &function->library, error);
   if (status)
@@ -354,7 +474,9 @@ static tw_status load(tw_function *function, const tw_json *facts, const char *t
     return no_memory(error);
   for (size_t i = 0; i < function->program.num_arguments && !status; ++i)
     status = find_weight(function->package, facts, &function->program, i, &function->weights[i], error);
-  return status;
+  if (!status)
+    status = check_weights(function, facts, artifact, error);
+  return status ? status : find_bound(function, artifact, error);
 }
 
 tw_status tw_function_load(const tw_package *package, const char *name, const char *target, tw_function **function,
@@ -384,6 +506,7 @@ void tw_function_unload(tw_function *function) {
   if (function->library)
     dlclose(function->library);
   tw_arena_free(&function->arena);
+  free(function->own);
   free(function);
 }
 
@@ -393,18 +516,21 @@ static tw_status call_function(const tw_function *function, const int64_t *sizes
                                tw_error *error) {
   enum { few = 64 };
   const tw_program *program = &function->program;
-  size_t count = program->num_sizes + program->num_arguments;
+  size_t count = program->num_sizes + program->num_arguments + 1; /* one more where something is bound */
   tw_status bad = tw_check_sizes(program, sizes, error);
   if (bad)
     return bad;
   int64_t local[few], *slots = count <= few ? local : malloc(count * sizeof(*slots));
   if (!slots)
     return no_memory(error);
+  int64_t *next = slots;
   for (size_t i = 0; i < program->num_sizes; ++i)
-    slots[i] = sizes[i];
-  for (size_t i = 0; i < program->num_arguments; ++i) {
-    const void *address = function->weights[i] ? function->weights[i] : arrays[i];
-    slots[program->num_sizes + i] = (int64_t)(intptr_t)address;
+    *next++ = sizes[i];
+  for (size_t i = 0; i <= program->num_arguments; ++i) {
+    if (function->bound && i == function->bound_at)
+      *next++ = (int64_t)(intptr_t)function->bound;
+    if (i < program->num_arguments)
+      *next++ = (int64_t)(intptr_t)(function->weights[i] ? function->weights[i] : arrays[i]);
   }
   int status = function->call(slots);
   if (slots != local)

@@ -135,9 +135,10 @@ int describe_arguments(const options *o, const tw_program *program, const tw_pac
       return fail("argument %zu of '%s' has element type %s, which no array file holds", i, tw_program_name(program),
                   a->type.type);
     a->element = (tw_element)element;
-    if (package && tw_package_weight(package, o->program, program, i, &a->bound, &error))
+    if (package && (tw_package_holds(package, o->program, program, i, &a->is_held, &error) ||
+                    tw_package_weight(package, o->program, program, i, &a->bound, &error)))
       return failed(&error);
-    a->is_input = !a->type.is_result && !a->bound;
+    a->is_input = !a->type.is_result && !a->is_held;
     if (tw_program_shape(program, i, NULL, NULL, a->size_of, &error))
       return failed(&error);
   }
@@ -198,7 +199,7 @@ int fill_arrays(const options *o, const tw_program *program, const int64_t *size
         tw_program_bytes(program, i, sizes, &a->bytes, &error))
       return failed(&error);
     a->count = a->bytes / a->type.element_bytes;
-    if (a->bound)
+    if (a->is_held)
       continue;
     a->host = malloc((size_t)a->bytes + 1);
     if (!a->host)

@@ -36,7 +36,8 @@ typedef struct array {
   tw_element element;
   int64_t shape[TW_NPY_MOST_DIMENSIONS], size_of[TW_NPY_MOST_DIMENSIONS], bytes, count;
   int is_input;      /* the caller gives its values */
-  const void *bound; /* its values, where the package has them */
+  int is_held;       /* the package has its values, */
+  const void *bound; /* here; null: packed */
   char *host;
   void *device;
 } array;

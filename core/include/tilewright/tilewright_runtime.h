@@ -127,9 +127,12 @@ TW_API tw_status tw_package_artifact(const tw_package *package, const char *name
                                      tw_artifact **artifact, tw_error *error);
 
 /* The array that the package has for an argument of the program, on the host and aligned to 64 bytes; null: the caller
-   passes one. `program`: of its artifact or function. */
+   passes one, or all code reads it in packed form alone (tw_package_holds). `program`: of its artifact or function. */
 TW_API tw_status tw_package_weight(const tw_package *package, const char *name, const tw_program *program,
                                    size_t argument, const void **data, tw_error *error);
+/* Whether the package has the array of an argument, as it is or packed, so that the caller passes none. */
+TW_API tw_status tw_package_holds(const tw_package *package, const char *name, const tw_program *program,
+                                  size_t argument, int *holds, tw_error *error);
 /* What the package calls an argument, as "x" or "layers.0.weight"; null for results, and where it has no names. */
 TW_API const char *tw_package_argument_name(const tw_package *package, const char *name, const tw_program *program,
                                             size_t argument);
@@ -138,7 +141,7 @@ TW_API const char *tw_package_argument_name(const tw_package *package, const cha
 TW_API tw_status tw_function_load(const tw_package *package, const char *name, const char *target,
                                   tw_function **function, tw_error *error);
 TW_API void tw_function_unload(tw_function *function);
-/* The interface; arrays that the package has are arguments as all others (tw_package_weight). */
+/* The interface; arrays that the package has are arguments as all others (tw_package_holds). */
 TW_API const tw_program *tw_function_program(const tw_function *function);
 /* `arrays`: the address of each argument; what the package has is not read. Several threads may call at once. */
 TW_API tw_status tw_function_call(const tw_function *function, const int64_t *sizes, void *const *arrays,

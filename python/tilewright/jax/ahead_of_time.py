@@ -25,12 +25,9 @@ from ..errors import OptionError
 from ..options import with_places
 from ..stablehlo import Unsupported
 from .function import Function, jit
-from .lower import shapes_of, text_of_jaxpr
+from .lower import text_of_jaxpr, with_weights
 
 NAME = "forward"
-
-#: Captured arrays of fewer elements stand in the text, where the compiler sees their values.
-LEAST_WEIGHT = 64
 
 
 def export(function: Callable, args: Sequence[Any], path: Union[str, os.PathLike], *, kwargs: Optional[Mapping[str, Any]] = None,
@@ -56,12 +53,12 @@ def export(function: Callable, args: Sequence[Any], path: Union[str, os.PathLike
     elif dynamic_shapes is not None or constraints:
         raise OptionError("a function of tilewright.jax.jit has its own dynamic_shapes and constraints; give them there")
     traced, leaves, tree = function.traced(tuple(args), dict(kwargs or {}))
-    closed, weights = _with_weights(traced.forward.closed, len(leaves))
+    closed, weights = with_weights(traced.forward.closed)
 
     def artifact(one: str) -> Any:
         count = function.options.threads if one.startswith("cpu") else 1
         return with_places(lambda text: build(text, target=one, fp=function.options.fp, threads=count, plugins=plugins, name=NAME),
-                           lambda places: text_of_jaxpr(closed, places, NAME))
+                           lambda places: text_of_jaxpr(closed, places, NAME, weights))
     artifacts = [artifact(one) for one in targets]
     signature = artifacts[0].signature
     if signature.made:
@@ -69,21 +66,9 @@ def export(function: Callable, args: Sequence[Any], path: Union[str, os.PathLike
     shapes = [[n if isinstance(n, int) else str(n) for n in aval.shape] for aval in closed.in_avals]
     held, ranges = bounds.of(signature, shapes, lambda size: size.isidentifier(), lambda size, first: first.get(size), _bounds(function.constraints))
     call, names = _call(function, tree, traced, len(leaves), len(args), signature)
-    entry = package.Entry([bounds.hold(one, held) for one in artifacts], {len(leaves) + i: np.asarray(w) for i, w in enumerate(weights)},
+    entry = package.Entry([bounds.hold(one, held) for one in artifacts], weights,
                           names + [f"captured.{i}" for i in range(len(weights))], ranges, {"call": call}, keep_source)
     package.save(path, {NAME: entry})
-
-
-def _with_weights(closed: Any, count: int) -> tuple[Any, list]:
-    """The jaxpr with its larger constants as arguments after the others, and these."""
-    large = [i for i, c in enumerate(closed.consts) if np.size(c) >= LEAST_WEIGHT]
-    weights = [closed.consts[i] for i in large]
-
-    def function(*values: Any) -> list:
-        given = dict(zip(large, values[count:]))
-        return jax.core.eval_jaxpr(closed.jaxpr, [given.get(i, c) for i, c in enumerate(closed.consts)], *values[:count])
-    avals = [*shapes_of(closed.in_avals), *(jax.ShapeDtypeStruct(np.shape(w), w.dtype) for w in weights)]
-    return jax.make_jaxpr(function)(*avals), weights
 
 
 def _bounds(constraints: Iterable[str]) -> Callable[[str], bounds.Bounds]:

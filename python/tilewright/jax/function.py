@@ -15,7 +15,7 @@ from jax import export, tree_util
 from ..errors import OptionError
 from ..options import Options, read
 from . import symbolic
-from .lower import Compiled, save, text_of_jaxpr
+from .lower import Compiled, save, text_of_jaxpr, with_weights
 from .primitive import as_arrays, call
 
 _tracing = threading.local()
@@ -110,8 +110,8 @@ class Function:
              keep_source: bool = False, **keywords: Any) -> None:
         """Writes a package for arguments of these shapes, or of all that `dynamic_shapes` leaves open. It takes the leaves of the
         arguments in JAX's order, and runs without JAX and without a compiler (docs/packages.md)."""
-        closed = self._prepared(arguments, keywords)[0].forward.closed
-        save(path, lambda places: text_of_jaxpr(closed, places), self.options, targets, keep_source)
+        closed, weights = with_weights(self._prepared(arguments, keywords)[0].forward.closed)
+        save(path, lambda places: text_of_jaxpr(closed, places, constants=weights), self.options, targets, keep_source, weights)
 
     def traced(self, arguments: tuple, keywords: dict) -> tuple:
         """What is compiled for these arguments, their leaves, and the structure of those that are no static ones."""

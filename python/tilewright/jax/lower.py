@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from typing import Any, Callable, Iterable, Sequence, Union
+from typing import Any, Callable, Container, Iterable, Mapping, Sequence, Union
 
 import jax
+import numpy as np
 from jax import export, tree_util
 
 from .. import package, stablehlo
@@ -16,6 +17,9 @@ from ..program import Program
 from . import symbolic
 
 log = logging.getLogger("tilewright.jax")
+
+#: Captured arrays of fewer elements stand in the text of a package, where the compiler sees their values.
+LEAST_WEIGHT = 64
 
 
 def _module(closed: Any) -> Any:
@@ -43,13 +47,14 @@ def shapes_of(avals: Sequence[Any]) -> list:
     return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
 
 
-def text_of_module(module: Any, locations: bool = False, name: str = "graph") -> str:
+def text_of_module(module: Any, locations: bool = False, name: str = "graph", constants: Container[int] = ()) -> str:
     with module.context:
-        return stablehlo.read(module, name, locations)
+        return stablehlo.read(module, name, locations, constants)
 
 
-def text_of_jaxpr(closed: Any, locations: bool = False, name: str = "graph") -> str:
-    return text_of_module(_module(closed), locations, name)
+def text_of_jaxpr(closed: Any, locations: bool = False, name: str = "graph", constants: Container[int] = ()) -> str:
+    """`constants`: the numbers of arguments that are the same in many calls."""
+    return text_of_module(_module(closed), locations, name, constants)
 
 
 def text_of(function, *arguments: Any) -> str:
@@ -63,10 +68,22 @@ def logged(text: str) -> str:
 
 
 def save(path: Union[str, os.PathLike], write: Callable[[bool], str], options: Options,
-         targets: Union[None, str, Iterable[str]], keep_source: bool) -> None:
-    """Writes a package with the code of a text for some targets."""
+         targets: Union[None, str, Iterable[str]], keep_source: bool, weights: Mapping[int, Any] = {}) -> None:
+    """Writes a package with the code of a text for some targets, and arrays for some of its inputs."""
     chosen = [targets] if isinstance(targets, str) else list(targets or [options.target])
-    package.save(path, package.Entry([options.build(write, target) for target in chosen], keep_source=keep_source))
+    package.save(path, package.Entry([options.build(write, target) for target in chosen], weights, keep_source=keep_source))
+
+
+def with_weights(closed: Any) -> tuple[Any, dict[int, np.ndarray]]:
+    """The jaxpr with its larger constants as arguments after the others, and these by the numbers of the arguments."""
+    count, large = len(closed.in_avals), [i for i, c in enumerate(closed.consts) if np.size(c) >= LEAST_WEIGHT]
+
+    def function(*values: Any) -> list:
+        given = dict(zip(large, values[count:]))
+        return jax.core.eval_jaxpr(closed.jaxpr, [given.get(i, c) for i, c in enumerate(closed.consts)], *values[:count])
+    weights = [closed.consts[i] for i in large]
+    avals = [*shapes_of(closed.in_avals), *(jax.ShapeDtypeStruct(np.shape(w), w.dtype) for w in weights)]
+    return jax.make_jaxpr(function)(*avals), {count + i: np.asarray(w) for i, w in enumerate(weights)}
 
 
 class Compiled:

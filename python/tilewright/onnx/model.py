@@ -176,8 +176,7 @@ class Model:
         log.debug("compiles:\n%s", built.text)
         program = self.options.compile(self._writer(built, case, arrays), self.name)
         if built.weights:
-            program = package.bound(program, built.weights)
-            program.weights = built.weights  # keeps them
+            program = package.bound(program, built.weights)  # keeps what it reads
         program.names = built.inputs
         return program, built.inputs, built.dtypes
 

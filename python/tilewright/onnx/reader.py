@@ -152,7 +152,7 @@ class Reader:
             made = Value(f.op(f"tensor.from_elements {', '.join(names)} : {tensor_type(flat, type)}"), flat, type)
             return f.view(made, array.shape)
         if array.size > LARGEST_IN_TEXT and self.bind and constant.splat() is None:
-            argument = f.argument(array.shape, type)
+            argument = f.argument(array.shape, type, constant=True)
             self.weights[len(f.arguments) - 1] = np.ascontiguousarray(stored(array, type))
             return argument
         value = Value(f.fresh(), array.shape, type)

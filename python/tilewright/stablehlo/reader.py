@@ -238,11 +238,11 @@ class Reader:
 
     # Dynamic sizes
 
-    def argument(self, type):
-        """An argument of the function; its dynamic sizes get names."""
+    def argument(self, type, constant=False):
+        """An argument of the function; its dynamic sizes get names. `constant`: `Function.argument`."""
         shape, type = shape_and_type(type)
         names = {d: self.named_size() for d, n in enumerate(shape) if n is None}
-        value = self.f.argument([names.get(d, n) for d, n in enumerate(shape)], type)
+        value = self.f.argument([names.get(d, n) for d, n in enumerate(shape)], type, constant)
         for d, name in names.items():
             self.f.sizes.bind(name, lambda d=d: self.f.size_of_argument(value, d))
         return value
@@ -469,8 +469,9 @@ def _text_location(location):
     return f'"{path}":{number}:1'
 
 
-def read(module, name="graph", locations=False):
-    """The text of the module's `main`, or of its one public function; those that it calls are written where they are called."""
+def read(module, name="graph", locations=False, constants=()):
+    """The text of the module's `main`, or of its one public function; those that it calls are written where they are called.
+    `constants`: the numbers of its arguments that are the same in many calls."""
     registry.load()
     functions = {str(op.operation.attributes["sym_name"]).strip('"'): op.operation for op in module.body.operations
                  if op.operation.name == "func.func"}
@@ -480,7 +481,7 @@ def read(module, name="graph", locations=False):
         raise Unsupported(f"the module has {len(public)} public functions; one is compiled")
     reader = Reader(name, functions, locations)
     block = public[0].regions[0].blocks[0]
-    for argument in block.arguments:
-        reader.values[argument] = reader.argument(argument.type)
+    for number, argument in enumerate(block.arguments):
+        reader.values[argument] = reader.argument(argument.type, number in constants)
     results = [reader.tensor(v) for v in reader.block(block)]
     return reader.f.finish(results)

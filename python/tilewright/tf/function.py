@@ -183,7 +183,7 @@ class Function:
             names = ", ".join(variable.name for variable, _ in forward.written)
             raise Unsupported(f"a package has no variables to write; this function writes {names}")
         chosen = [targets] if isinstance(targets, str) else list(targets or [self.options.target])
-        artifacts = [self.options.build(forward.text, target) for target in chosen]
+        artifacts = [self.options.build(lambda places: forward.text(places, are_constant=True), target) for target in chosen]
         count = len(forward.specs)
         weights = {count + i: np.asarray(c.value()) for i, c in enumerate(forward.captured)}
         package.save(path, package.Entry(artifacts, weights, keep_source=keep_source))

@@ -93,9 +93,11 @@ class Lowered:
         return [(self.captured[int(parameter) - len(self.specs)].variable, int(result or 0))
                 for parameter, result in pairs]
 
-    def text(self, places: bool = False) -> str:
+    def text(self, places: bool = False, are_constant: bool = False) -> str:
+        """`are_constant`: captured values are the same in many calls."""
+        count = len(self.specs)
         with self.module.context:
-            return reader.read(self.module, "graph", places)
+            return reader.read(self.module, "graph", places, range(count, count + len(self.captured)) if are_constant else ())
 
     @functools.cached_property
     def program(self) -> Program:

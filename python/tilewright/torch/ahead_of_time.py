@@ -26,7 +26,7 @@ from ..errors import OptionError
 from ..options import with_places
 from . import assumed, attention, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
 from .backend import UnsupportedError
-from .importer import Importer, is_tensor, source_line
+from .importer import CONSTANT, Importer, is_tensor, source_line
 from .options import Options
 
 NAME = "forward"
@@ -243,7 +243,9 @@ class Graph:
         """The program; sets the writer, which knows the arguments."""
         stage = partition.Stage(compiled=True)
         stage.nodes, stage.inputs, stage.outputs = partition.work_nodes(self.graph), [*self.tensors, *self.bound], self.results
-        writer = Importer(stage.inputs, locations, NAME)
+        for node in self.bound if self.bind else []:
+            node.meta[CONSTANT] = True
+        writer = Importer(stage.inputs, locations, NAME, binds=self.bind)
         nodes = partition.live(stage)
         symbols = [n for n in self.output.args[0] if isinstance(n, torch.fx.Node)]
         writer.bind_scalars([*nodes, *symbols])

@@ -12,6 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.jax
+from package_files import arrays_of
 from tilewright.jax import UnsupportedError
 
 W, B = np.linspace(-1, 1, 128, dtype=np.float32).reshape(16, 8), np.arange(8, dtype=np.float32)
@@ -44,6 +45,23 @@ def test_without_jax(tmp_path):
     with zipfile.ZipFile(path) as archive:
         program, = json.loads(archive.read("manifest.json"))["programs"]
     assert program["names"] == ["tree['x']", "scale", "captured.0"] and [w["input"] for w in program["weights"]] == [2]
+
+
+def test_weights_are_packed_once(tmp_path):
+    """Captured arrays are marked as constant; what products read of them is in the file in packed form alone, as the cost model has it."""
+    w, x = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(((384, 512), (64, 512))))
+
+    def product(x):
+        return x @ jnp.asarray(w).T
+    tilewright.jax.export(product, (x,), tmp_path / "export.tw", threads=1)
+    tilewright.jax.jit(product, threads=1).save(tmp_path / "save.tw", x)
+    for name in ("export.tw", "save.tw"):
+        np.testing.assert_allclose(tilewright.load(tmp_path / name)(x), x.astype(np.float64) @ w.T, rtol=1e-4, atol=1e-4)
+        plain, packed, manifest = arrays_of(tmp_path / name)
+        assert (plain, packed) in ((w.nbytes, 0), (0, w.nbytes)) and [w["input"] for w in manifest["programs"][0]["weights"]] == [1]
+    tilewright.jax.export(product, (x,), tmp_path / "source.tw", threads=1, keep_source=True)
+    with zipfile.ZipFile(tmp_path / "source.tw") as archive:
+        assert "%a1: tensor<384x512xf32> {tilewright.constant}" in archive.read("sources/0.mlir").decode()
 
 
 def test_sizes_that_are_left_open(tmp_path):

@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 import tilewright
 import tilewright.onnx
+from package_files import arrays_of
 from tilewright.onnx import UnsupportedError
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -208,6 +209,19 @@ def test_packages(tmp_path):
         tilewright.load(path)(np.zeros((5, 8), np.float32))
     emulated = tilewright.load(path, target="nvidia:H200", device="emulator")
     np.testing.assert_allclose(emulated(x), want, rtol=1e-5, atol=1e-6)
+
+
+def test_packages_have_packed_weights(tmp_path):
+    """The weight of a product is in the file once, packed."""
+    w = np.random.default_rng(1).standard_normal((512, 384)).astype(np.float32)
+    f = loaded("layer (float[64, 512] x) => (float[64, 384] y) <float[512, 384] w> { y = MatMul(x, w) }", constants={"w": w})
+    f.save(tmp_path / "layer.tw")
+    x = np.random.default_rng(2).standard_normal((64, 512)).astype(np.float32)
+    for run in (tilewright.load(tmp_path / "layer.tw"), f):
+        np.testing.assert_allclose(run(x), x.astype(np.float64) @ w, rtol=1e-4, atol=1e-4)
+    plain, packed, _ = arrays_of(tmp_path / "layer.tw")
+    assert (plain, packed) in ((w.nbytes, 0), (0, w.nbytes))  # as the cost model of this processor has it
+    assert f.program(x).weights == {} if packed else True
 
 
 def test_packages_need_values(tmp_path):

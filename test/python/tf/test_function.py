@@ -3,6 +3,7 @@
 import functools
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -245,6 +246,21 @@ def test_packages(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "layer.tw", tmp_path / "x.npy", tmp_path / "w.npy"],
                           capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == ["True", "True"], done
+
+
+def test_packages_have_packed_weights(tmp_path):
+    """Variables are marked as constant; what products read of them is in the file in packed form alone, as the cost model has it."""
+    w, x = (np.random.default_rng(i).standard_normal(s).astype(np.float32) for i, s in enumerate(((384, 512), (64, 512))))
+    weight = tf.Variable(w)
+    f = tilewright.tf.function(lambda x: tf.matmul(x, weight, transpose_b=True), threads=1)
+    f.save(tmp_path / "layer.tw", x)
+    np.testing.assert_allclose(tilewright.load(tmp_path / "layer.tw")(x), x.astype(np.float64) @ w.T, rtol=1e-4, atol=1e-4)
+    with zipfile.ZipFile(tmp_path / "layer.tw") as archive:
+        arrays = {i.filename: i.file_size for i in archive.infolist() if i.filename.startswith(("weights/", "bound/"))}
+    assert arrays in ({"weights/0": w.nbytes}, {"bound/0": w.nbytes})
+    f.save(tmp_path / "source.tw", x, keep_source=True)
+    with zipfile.ZipFile(tmp_path / "source.tw") as archive:
+        assert "%a1: tensor<384x512xf32> {tilewright.constant}" in archive.read("sources/0.mlir").decode()
 
 
 def test_packages_write_no_variables(tmp_path):

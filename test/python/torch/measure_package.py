@@ -73,7 +73,7 @@ def main(runs):
         np.save(image, images[0].numpy())
         for name, shapes in (("batch of 1", None), ("any batch", ({0: Dim("batch", max=64)},))):
             tilewright.torch.export(model, tuple(arguments(1 if shapes is None else 2)), path, dynamic_shapes=shapes)
-            weights = sum(w.nbytes for w in tilewright.load(path).only.weights.values())
+            weights = sum(w.nbytes for w in model.state_dict().values())
             print(f"{name}: file {os.path.getsize(path) / 1e6:.1f} MB, weights {weights / 1e6:.1f} MB, {torch.get_num_threads()} threads")
             measure(path, image, weights, runs)
 

@@ -19,6 +19,7 @@ import tilewright
 import tilewright.torch
 from full_networks import LARGE
 from networks import NETWORKS
+from package_files import arrays_of
 from settings import FULL, SOURCE
 from test_networks import as_list, doubled, verify
 
@@ -210,6 +211,25 @@ def test_the_example_in_c(tmp_path):
     assert "argument 0, input: of the caller" in done.stdout and "argument 1, 8.weight: of the package" in done.stdout, done
     assert done.stdout.endswith("".join(f"image {i}: class {grey.argmax()}, {grey.max():.4f}\n" for i in (0, 1))), done
     assert classify(tmp_path / "classifier.tw", "257").stderr == "classify: size 0 of program 'forward' is 257; it is at most 256\n"
+
+
+@pytest.mark.parametrize("shapes", [None, ({0: Dim("rows", max=4096)},)], ids=["static", "dynamic"])
+def test_weights_are_packed_once(shapes, tmp_path):
+    """A package for this processor has the weights of products in packed form alone; results are those of weights as they are."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(512, 384), nn.ReLU(), nn.Linear(384, 256)).eval(), torch.randn(64, 512)
+    net = export(model, (x,), tmp_path / "net.tw", dynamic_shapes=shapes)
+    plain, packed, manifest = arrays_of(tmp_path / "net.tw")
+    matrices = 4 * (512 * 384 + 384 * 256)
+    assert plain == 4 * (384 + 256) and matrices <= packed <= 1.1 * matrices and manifest["format"] == 2
+    assert {w.shape for w in net.only.weights.values()} == {(384,), (256,)} and net.only.names == ["input"]
+    unbound = export(model, (x,), tmp_path / "plain.tw", bind=False, dynamic_shapes=shapes)
+    assert arrays_of(tmp_path / "plain.tw")[:2] == (0, 0)
+    for rows in (x, x[:5]) if shapes else (x,):
+        exact = copy.deepcopy(model).double()(rows.double()).detach()
+        for made in (net(rows), unbound(rows, weights=model.state_dict())):
+            assert (made.double() - exact).abs().max() < 1e-5
+    launch(tmp_path / "net.tw", *(["--size", 3] if shapes else []))
 
 
 def test_strides(tmp_path):
