@@ -103,7 +103,6 @@ static void lowerCores(OpPassManager &pm) {
   pm.addPass(createPlanScratchpad());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createLowerTileToEngines());
-  pm.addPass(createLowerTileToVector());
   // Addresses become sums of indices that loops can leave to the one around them.
   pm.addPass(memref::createFlattenMemrefsPass());
   pm.addPass(createFlattenSignatures());
@@ -126,7 +125,6 @@ static void lowerCoresToSource(OpPassManager &pm) {
   pm.addPass(createPlanScratchpad());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createLowerTileToEngines());
-  pm.addNestedPass<func::FuncOp>(createLowerTileToLoops());
   pm.addPass(createFlattenSignatures());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createUseVectorOpsInLoops());

@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/MemoryModel.h"
+#include "core/CostModel/Machine/CoreInstructions.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -18,9 +20,13 @@
 
 using namespace tilewright;
 
+/// Operations of a body that hide the test of its loop in a core that reorders instructions.
+static constexpr int64_t operationsBesideTest = 12;
+
 MemoryModel::MemoryModel(const TargetDescription &chip) {
   std::tie(registerCount, registerBytes) = chip.vectorRegisters();
   clock = chip.clockMHz() * 1e6;
+  testsLoops = chip.graph().threadMemory();
   launchSeconds = chip.number(Number::Team).value_or(0) * 1e-9;
   line = static_cast<int64_t>(chip.number(Number::LineBytes).value_or(1));
   nearest = static_cast<int64_t>(chip.number(Number::NearBytes).value_or(0));
@@ -63,6 +69,13 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
       if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock)
         streamBytes = lastCache / 4;
     }
+}
+
+int64_t MemoryModel::vectorsAtOnce(int64_t operations, int64_t loads, std::optional<int64_t> trips,
+                                   int64_t lanes) const {
+  if (!testsLoops || !trips)
+    return operations > operationsBesideTest ? 1 : 2;
+  return vectorsBetweenTests(*trips / lanes, loads, registerCount);
 }
 
 int64_t MemoryModel::lanes(unsigned bits) const {

@@ -43,6 +43,13 @@ public:
   int64_t lineBytes() const { return line; }
   /// Accumulators that keep a dependent operation from waiting: latency / issue, at least 2, a power of two.
   int64_t accumulators() const { return accumulatorCount; }
+  /// Vectors that stand between two tests of a loop of `trips` iterations, `lanes` of them a vector, whose body has so
+  /// many operations and loads. A core that reorders instructions hides the test behind two vectors, or a long body;
+  /// where nothing does, as many as registers hold share it, if the length of the row is known.
+  int64_t vectorsAtOnce(int64_t operations, int64_t loads, std::optional<int64_t> trips, int64_t lanes) const;
+  /// Whether the core does nothing beside the test of a loop: several registers are one wide vector there, without
+  /// addresses of their own.
+  bool takesWideVectors() const { return testsLoops; }
   /// Steps of an outer reduction taken at once over vectors of partial sums, so that each partial sum is loaded and
   /// stored once for that many loads of the input.
   int64_t outerReductionSteps() const { return 4; }
@@ -131,6 +138,7 @@ private:
   };
   std::vector<Rates> memories;
   std::vector<Memory> caches;
+  bool testsLoops = false;  // the core does nothing beside the test of a loop
   double launchSeconds = 0; // fork and join of a warm team; 0 where all cores of a launch begin together
 };
 

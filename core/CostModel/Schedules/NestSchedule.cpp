@@ -27,18 +27,9 @@ using namespace tilewright;
 
 /// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
 static constexpr double elementInstructions = 3;
-/// Instructions of a body of which two vectors stand between two tests of the loop, at most (LaneChoice.cpp).
-static constexpr double mostUnrolled = 12;
 /// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait. The first
 /// copies and the last waits of a pipeline take those of so many tiles.
 static constexpr double tileInstructions = 8, tilesAround = 2;
-
-bool NestShape::isUnder(int64_t inner, int64_t outer) const {
-  for (; inner != outer; inner = loops[inner].parent)
-    if (inner < 0)
-      return false;
-  return true;
-}
 
 llvm::json::Object NestSchedule::toJSON() const {
   llvm::json::Array loops, arrays;
@@ -71,6 +62,7 @@ public:
 
   /// Every schedule that may be the best one, the fastest first.
   std::vector<NestSchedule> all(std::string &reason);
+  double computeClocks(const NestSchedule &schedule) const;
   int64_t priced = 0;
 
 private:
@@ -112,7 +104,6 @@ private:
   double alongClocks(int64_t loop, double body, const NestSchedule &schedule) const;
   double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
   int64_t writtenOut(int64_t loop, int64_t lanes) const;
-  double computeClocks(const NestSchedule &schedule) const;
   double directClocks(const NestShape::Access &each, double times) const;
   void price(NestSchedule &schedule) const;
   void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
@@ -250,11 +241,10 @@ std::optional<int64_t> Planner::stride(const NestShape::Access &access, int64_t 
 /// around the access.
 double Planner::directClocks(const NestShape::Access &each, double times) const {
   const NestShape::Array &array = nest.arrays[each.array];
-  const bool isLoad = array.isRead;
   if (each.loop < 0 || stride(each, each.loop) != 1)
-    return times * access.globalClocks(array.elementBytes, isLoad);
+    return times * access.globalClocks(array.elementBytes, array.isRead);
   const int64_t width = widthOf(each.loop);
-  return times / width * access.globalClocks(width * array.elementBytes, isLoad);
+  return times / width * access.globalClocks(width * array.elementBytes, array.isRead);
 }
 
 /// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
@@ -296,18 +286,24 @@ bool Planner::combines(int64_t loop) const {
   });
 }
 
-/// Clocks of all iterations of the innermost loop `loop` in vectors along it. The code of short bodies without
-/// transposed squares has two vectors between two tests of the loop (LaneChoice.cpp), the second with its own index.
+/// Clocks of all iterations of the innermost loop `loop` in vectors along it, several of them between two tests of the
+/// loop (LaneChoice.cpp), unless squares are transposed.
 double Planner::alongClocks(int64_t loop, double body, const NestSchedule &schedule) const {
-  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
-  const bool sideBySide = llvm::all_of(nest.accesses, [&](const NestShape::Access &each) {
-    auto step = each.loop == loop ? stride(each, loop) : 0;
-    return step == 0 || step == 1;
-  });
-  const int64_t unroll = sideBySide && nest.loops[loop].instructions <= mostUnrolled && iterations >= 2 * width ? 2 : 1;
-  const double around = (loopClocks + unroll - 1) / unroll;
-  return std::ceil(double(iterations) / width) * (body + around + accessClocks(loop, loop, width, schedule)) +
-         loopClocks;
+  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule), whole = iterations / width;
+  int64_t loads = 0, together = 1;
+  bool sideBySide = true;
+  for (const NestShape::Access &each : nest.accesses)
+    if (each.loop == loop) {
+      loads += nest.arrays[each.array].isRead;
+      sideBySide &= stride(each, loop).value_or(2) < 2;
+    }
+  if (sideBySide) // a loop of unknown length may end in its first tile, whose code knows no length either
+    together = combines(loop) || !nest.loops[loop].trips
+                   ? std::clamp<int64_t>(whole, 1, 2)
+                   : vectorsBetweenTests(whole, loads, chip.vectorRegisters().first);
+  const int64_t rest = iterations % width != 0, tests = whole / together + whole % together + rest;
+  return double(whole + rest) * (body + accessClocks(loop, loop, width, schedule)) +
+         (tests > 1 ? double(tests + 1) * loopClocks : 0);
 }
 
 /// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
@@ -681,6 +677,10 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
   }
   llvm::stable_sort(result, [](const NestSchedule &a, const NestSchedule &b) { return a.clocks < b.clocks; });
   return result;
+}
+
+double tilewright::coreClocks(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip) {
+  return Planner(nest, cores, chip).computeClocks({});
 }
 
 std::optional<NestSchedule> tilewright::planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,

@@ -66,7 +66,12 @@ struct NestShape {
   llvm::SmallVector<Array, 8> arrays;
 
   /// Whether loop `inner` is `outer` or stands in it; everything stands in -1.
-  bool isUnder(int64_t inner, int64_t outer) const;
+  bool isUnder(int64_t inner, int64_t outer) const {
+    for (; inner != outer; inner = loops[inner].parent)
+      if (inner < 0)
+        return false;
+    return true;
+  }
 };
 
 /// What schedule-kernels writes as a `#tile.schedule`.
@@ -97,6 +102,9 @@ using ScheduleCheck = llvm::function_ref<bool(const NestSchedule &)>;
 std::optional<NestSchedule> planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,
                                              const TargetDescription &chip, ScheduleCheck check, std::string &reason,
                                              int64_t *considered = nullptr);
+
+/// Clocks of the core for all of a nest whose arrays lie in its scratchpad.
+double coreClocks(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip);
 
 } // namespace tilewright
 

@@ -19,6 +19,7 @@
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
+#include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -37,7 +38,6 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"tile", llvm::json::Array{tileM, tileN, tileK}},
                             {"stages", stages},
                             {"slices", slices},
-                            {"vector_width", width},
                             {"scratchpad_bytes", scratchpadBytes},
                             {"accumulator_bytes", accumulatorBytes},
                             {"copy_a", nameOf(copyA)},
@@ -112,6 +112,31 @@ struct TiledArray {
   TileTransfer one; // a tile of one element
 };
 
+/// A nest over rows and columns of tiles in the scratchpad.
+struct TileNest {
+  TileNest(int64_t rows, int64_t cols) : rows(rows), cols(cols) {
+    shape.loops.resize(2);
+    shape.loops[0].trips = rows;
+    shape.loops[0].isInnermost = false;
+    shape.loops[1].trips = cols;
+    shape.loops[1].parent = 0;
+  }
+  /// An access of a tile; `rows`, `cols`: whether it differs between them.
+  void add(int64_t bytes, bool differsInRows, bool differsInCols, bool isWritten) {
+    NestShape::Index row, col;
+    if (differsInRows)
+      row.terms.push_back({0, 1});
+    if (differsInCols)
+      col.terms.push_back({1, 1});
+    shape.accesses.push_back({int64_t(shape.arrays.size()), 1, {row, col}});
+    shape.arrays.push_back({bytes, {rows, cols}, !isWritten, isWritten});
+    ++shape.loops[1].instructions;
+  }
+
+  NestShape shape;
+  int64_t rows, cols;
+};
+
 /// The chip's numbers and the sizes that a candidate is judged by.
 struct Judge {
   Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
@@ -138,6 +163,7 @@ struct Judge {
       return {CopyWay::None}; // the unit reads whole tiles where they lie
     return copiesOf(operand, rows, cols, /*in=*/true);
   }
+  NestShape tailNest(const MatrixUnit &unit, int64_t rows, const ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
                    double othersClocks, const CopyEngine *others) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
@@ -196,6 +222,23 @@ TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols
     tile.order = TileOrder::Rows;
   }
   return planTileCopies(tile, allRows, allCols, /*zeros=*/in, in, cores, chip);
+}
+
+/// What is done with a slice of `rows` rows of finished sums.
+NestShape Judge::tailNest(const MatrixUnit &unit, int64_t rows, const ScratchpadContractionPlan &plan) const {
+  TileNest nest(rows, plan.tileN);
+  const int64_t bytesC = elementBytes(unit.c.element);
+  nest.add(bytesC, true, true, /*isWritten=*/false);
+  if (unit.init != UnitInit::ZeroFlag)
+    nest.add(bytesC, true, true, /*isWritten=*/true);
+  for (const TiledArray &array : tailLoads)
+    nest.add(array.one.elementBytes, array.rows, array.cols, /*isWritten=*/false);
+  for (const TiledArray &array : tailStores)
+    nest.add(array.one.elementBytes, array.rows, array.cols, /*isWritten=*/true);
+  nest.shape.loops[1].instructions += double(tail.operations);
+  // Of a row the sums and the slices' buffers have an index each, a product and a sum.
+  nest.shape.loops[0].instructions = plan.slices > 1 ? 4 : 2;
+  return nest.shape;
 }
 
 /// Instructions of the core that give a unit its commands for one step: three loops, the stationary operand outside of
@@ -259,25 +302,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
     plan.slices *= 2;
   int64_t rows = plan.tileM / plan.slices;
 
-  // Vectors of the tail: all operands of a step stay in registers.
-  auto [registers, vectorBytes] = chip.vectorRegisters();
-  vectorBytes = std::max<int64_t>(vectorBytes, 4);
-  int64_t most = std::max<int64_t>(vectorBytes, registers * vectorBytes / (2 + int64_t(tail.loads.size()))) / 4;
-  plan.width = plan.tileN & -plan.tileN; // a power of two: others are loaded as the next larger one
-  while (plan.width > most)
-    plan.width /= 2;
-  auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
-  double step = vectors(bytesC) + double(tail.operations) * vectors(4);
-  for (const TiledArray &array : llvm::concat<const TiledArray>(tailLoads, tailStores))
-    step += array.cols ? vectors(array.one.elementBytes) : 1;
-  // Without a zero flag the core clears what it has read, and all accumulators once.
-  double cleared = unit.init == UnitInit::ZeroFlag ? 0 : vectors(bytesC);
-  step += cleared;
-  // Rows around columns: the accumulators and the slices' buffers have an index each, a product and a sum, and a sum
-  // for the next column; one column is no loop.
-  int64_t columns = plan.tileN / plan.width, indices = plan.slices > 1 ? 2 : 1;
-  double around = columns > 1 ? columns * (loopClocks + indices) : 0;
-  double slice = rows * (step * columns + around + loopClocks + 2.0 * indices);
+  double slice = coreClocks(tailNest(unit, rows, plan), cores, chip);
 
   // Who moves what.
   plan.wholeTiles = divides(plan.mDim, plan.tileM) && divides(plan.nDim, plan.tileN);
@@ -332,7 +357,13 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   plan.unitClocks += bankWaits(plan, copyA, copyB, others * slicesInSteps, othersEngine);
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + moved + slice;
-  double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
+  // Without a zero flag the core clears what it has read, and both tiles of sums once.
+  double clearing = 0;
+  if (unit.init != UnitInit::ZeroFlag) {
+    TileNest sums(2 * plan.tileM, plan.tileN);
+    sums.add(bytesC, /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
+    clearing = coreClocks(sums.shape, cores, chip);
+  }
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
   StagedTime products{
       {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue},

@@ -55,7 +55,6 @@ struct ScratchpadContractionPlan : TiledDimensions {
   int64_t tileM = 1, tileN = 1, tileK = 1; // elements
   int64_t stages = 2;                      // of the multi-stage buffer
   int64_t slices = 1;                      // rows of a tile are finished in so many slices
-  int64_t width = 1;                       // columns of one vector step of the epilogue
   bool wholeTiles = false;                 // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in

@@ -69,6 +69,11 @@ EpilogueAccesses epilogueAccesses(const ContractionTask &task);
 /// C, if somebody else reads it, and what the epilogue leaves in memory.
 llvm::SmallVector<Access> resultsOf(const ContractionTask &task);
 
+/// Clones the epilogue's steps on one finished element `sum`; `load` gives the element of an access over the
+/// contraction's dimensions. The elements to store, in the order of `epilogueAccesses`.
+llvm::SmallVector<mlir::Value> cloneEpilogue(mlir::OpBuilder &builder, const ContractionTask &task, mlir::Value sum,
+                                             llvm::function_ref<mlir::Value(const Access &)> load);
+
 /// Emits the epilogue's steps on one finished fragment as one tile.map, between loads of what they read and stores of
 /// what they write; accesses are over the contraction's dimensions. `fragmentOf`: the accumulator's fragment of an
 /// element type.

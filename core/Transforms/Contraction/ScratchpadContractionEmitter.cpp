@@ -99,12 +99,10 @@ void ScratchpadContractionNest::core(AffineExpr count) {
     allocate(b);
   sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
   if (unit.init != UnitInit::ZeroFlag)
-    space.loop(constant(0), constant(2), [&](AffineExpr half) {
+    for (int64_t half : {0, 1})
       space.loop(constant(0), constant(p.tileM), [&](AffineExpr row) {
-        space.loop(constant(0), constant(p.tileN / p.width),
-                   [&](AffineExpr col) { clear({half, row, col * p.width}); });
+        space.loop(constant(0), constant(p.tileN), [&](AffineExpr col) { clear({constant(half), row, col}); });
       });
-    });
   for (StagedArray &tail : llvm::concat<StagedArray>(loads, stores)) {
     tail.rowDim = p.mDim;
     tail.colDim = p.nDim;

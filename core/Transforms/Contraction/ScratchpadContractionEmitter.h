@@ -12,7 +12,7 @@
 ///     %a, %b = tile.alloc "scratchpad"; %c = tile.alloc : memref<2 x TM x TN> "accumulator"
 ///     for %t = its tiles {
 ///       for %s = steps of k { tile.copy to stages of %a, %b; tile.wait; tile.multiply to a half of %c; tile.wait }
-///       for %q = slices of its rows { tile.copy in; tile.wait; tile.load %c, tile.map, tile.store; tile.copy out; .. }
+///       for %q = slices of its rows { tile.copy in; tile.wait; a nest of rows and columns; tile.copy out; tile.wait }
 ///     }
 ///   }
 ///

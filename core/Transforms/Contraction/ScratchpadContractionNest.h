@@ -65,12 +65,9 @@ private:
 
   // ScratchpadTail.cpp
   void finishSlice(mlir::AffineExpr tile, mlir::AffineExpr slice);
-  void finishVector(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr slice, mlir::AffineExpr row,
-                    mlir::AffineExpr col);
+  void finishElement(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr inTile, mlir::AffineExpr row,
+                     mlir::AffineExpr col);
   void clear(llvm::ArrayRef<mlir::AffineExpr> place);
-  tile::FragmentType vectorOf(mlir::Type element) const {
-    return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
-  }
 
   const ContractionTask &task;
   const Contraction &c;

@@ -7,7 +7,8 @@
 ///
 /// \file
 /// What a finished tile goes through on its way out, slice by slice of its rows:
-/// what the epilogue reads is copied in, vectors are computed, results copied out.
+/// what the epilogue reads is copied in, a nest computes its elements (vectorize-nests
+/// makes vectors of it), results are copied out.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +69,7 @@ TailShape tailShapeOf(const ContractionTask &task, const TargetDescription &chip
 
 //===-- Slices ------------------------------------------------------------===//
 
-/// One slice of a finished tile: what it reads comes in, vectors are computed, results go out.
+/// One slice of a finished tile: what it reads comes in, its elements are computed, results go out.
 void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
   const int64_t rows = p.tileM / p.slices;
   AffineExpr slot = (tile * p.slices + slice) % 2;
@@ -85,57 +86,53 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
   };
   copies(loads, /*in=*/true);
   space.loop(constant(0), constant(rows), [&](AffineExpr row) {
-    space.loop(constant(0), constant(p.tileN / p.width),
-               [&](AffineExpr col) { finishVector(tile % 2, slot, slice, row, col * p.width); });
+    space.loop(constant(0), constant(p.tileN),
+               [&](AffineExpr col) { finishElement(tile % 2, slot, slice * rows + row, row, col); });
   });
   copies(stores, /*in=*/false);
 }
 
-/// Writes zeros to one vector of the accumulators.
 void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> place) {
-  Value zero = tile::ZeroOp::create(builder(), space.loc, vectorOf(c.accumulator));
-  storeTile(space, zero, sums, place, elements({constant(0), constant(0), dim(1)}));
+  Value zero = arith::ConstantOp::create(builder(), space.loc, builder().getZeroAttr(c.accumulator));
+  auto [map, operands] = space.map(place);
+  AffineStoreOp::create(builder(), space.loc, zero, sums, map, operands);
 }
 
-/// One vector of one row of a slice of the current tile, from the accumulators to the buffers that leave.
-void ScratchpadContractionNest::finishVector(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row,
-                                             AffineExpr col) {
-  AffineExpr m = space.at[p.mDim], n = space.at[p.nDim], inTile = slice * (p.tileM / p.slices) + row;
+/// The element of row `inTile` of the current tile, `row` of its slice, and column `col`, from the sums to the arrays
+/// that leave: what vectorize-nests finds is a nest as any other.
+void ScratchpadContractionNest::finishElement(AffineExpr half, AffineExpr slot, AffineExpr inTile, AffineExpr row,
+                                              AffineExpr col) {
+  AffineExpr m = space.at[p.mDim], n = space.at[p.nDim];
   space.at[p.mDim] = m + inTile;
   space.at[p.nDim] = n + col;
-  auto bufferOf = [&](ArrayRef<StagedArray> list, const Access &access) -> const StagedArray & {
-    return *llvm::find_if(list, [&](const StagedArray &each) { return each.access.op == access.op; });
+  auto placeOf = [&](ArrayRef<StagedArray> list, const Access &access) {
+    const StagedArray &tail =
+        *llvm::find_if(list, [&](const StagedArray &each) { return each.access.op == access.op; });
+    auto [map, operands] = tail.buffer
+                               ? space.map({slot, tail.rows > 1 ? row : constant(0), tail.cols > 1 ? col : constant(0)})
+                               : space.address(tail.access);
+    return std::tuple(tail.buffer ? tail.buffer : tail.access.memref, map, operands);
   };
-  auto placeIn = [&](const StagedArray &tail) {
-    return SmallVector<AffineExpr>{slot, tail.rows > 1 ? row : constant(0), tail.cols > 1 ? col : constant(0)};
+  auto load = [&](const Access &access) -> Value {
+    auto [memref, map, operands] = placeOf(loads, access);
+    return AffineLoadOp::create(builder(), space.loc, memref, map, operands);
   };
-  auto along = [&](const StagedArray &tail) {
-    return elements({constant(0), constant(0), tail.cols > 1 ? dim(1) : constant(0)});
-  };
-  const TileAxes inArray{{}, p.nDim};
-  auto load = [&](const Access &access, tile::FragmentType type) {
-    const StagedArray &tail = bufferOf(loads, access);
-    return tail.buffer ? loadTile(space, tail.buffer, placeIn(tail), along(tail), type)
-                       : loadTile(space, tail.access, type, inArray);
-  };
-  auto store = [&](Value value, const Access &access) {
-    const StagedArray &tail = bufferOf(stores, access);
-    if (tail.buffer)
-      storeTile(space, value, tail.buffer, placeIn(tail), along(tail));
-    else
-      storeTile(space, value, tail.access, inArray);
-  };
-  auto fragment = [&](Type element) { return vectorOf(element); };
-  AffineExpr place[] = {half, inTile, col};
-  Value sum = loadTile(space, sums, place, elements({constant(0), constant(0), dim(1)}), vectorOf(c.accumulator));
+  auto [map, operands] = space.map({half, inTile, col});
+  Value sum = AffineLoadOp::create(builder(), space.loc, sums, map, operands);
   if (unit.init != UnitInit::ZeroFlag)
-    clear(place);
-  if (!task.zeroInit)
-    sum = addTiles(builder(), space.loc, sum, load(c.c, vectorOf(c.accumulator)));
+    clear({half, inTile, col});
+  if (!task.zeroInit) {
+    Value before = load(c.c);
+    sum = isa<FloatType>(c.accumulator) ? arith::AddFOp::create(builder(), space.loc, sum, before).getResult()
+                                        : arith::AddIOp::create(builder(), space.loc, sum, before).getResult();
+  }
+  SmallVector<Value> results = cloneEpilogue(builder(), task, sum, load);
   if (task.keepC)
-    store(sum, c.c);
-  if (!task.epilogue.empty())
-    emitEpilogue(builder(), space.loc, task, sum, fragment, load, store);
+    results.insert(results.begin(), sum);
+  for (auto [value, tail] : llvm::zip_equal(results, stores)) {
+    auto [memref, map, operands] = placeOf(stores, tail.access);
+    AffineStoreOp::create(builder(), space.loc, value, memref, map, operands);
+  }
   space.at[p.mDim] = m;
   space.at[p.nDim] = n;
 }

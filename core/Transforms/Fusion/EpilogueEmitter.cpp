@@ -95,6 +95,30 @@ Value findPlaceOfSums(const ContractionTask &task) {
   return {};
 }
 
+SmallVector<Value> cloneEpilogue(OpBuilder &builder, const ContractionTask &task, Value sum,
+                                 function_ref<Value(const Access &)> load) {
+  llvm::DenseMap<Value, Value> memory; // memref -> scalar that is stored there
+  memory[task.contraction.c.memref] = sum;
+  SmallVector<Value> kept;
+  for (const EpilogueStep &step : task.epilogue) {
+    IRMapping mapping;
+    for (const Access &access : step.nest.loads) {
+      Value value = memory.lookup(access.memref);
+      mapping.map(access.op->getResult(0), value ? value : load(onContraction(access, step, task.contraction)));
+    }
+    for (Operation &op : step.nest.body->without_terminator())
+      if (!isa<AffineLoadOp, AffineStoreOp>(op))
+        builder.clone(op, mapping);
+    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
+      Value value = mapping.lookupOrDefault(cast<AffineStoreOp>(access.op).getValueToStore());
+      memory[access.memref] = value;
+      if (keep)
+        kept.push_back(value);
+    }
+  }
+  return kept;
+}
+
 void emitEpilogue(OpBuilder &builder, Location loc, const ContractionTask &task, Value accumulator,
                   function_ref<tile::FragmentType(Type)> fragmentOf,
                   function_ref<Value(const Access &, tile::FragmentType)> load,
@@ -129,26 +153,9 @@ void emitEpilogue(OpBuilder &builder, Location loc, const ContractionTask &task,
   OpBuilder::InsertionGuard guard(builder);
   Operation *map = builder.create(state);
   builder.setInsertionPointToEnd(body);
-  llvm::DenseMap<Value, Value> memory; // memref -> scalar that is stored there
-  memory[c.c.memref] = body->getArgument(0);
-  SmallVector<Value> yields;
   unsigned next = 1;
-  for (const EpilogueStep &step : task.epilogue) {
-    IRMapping mapping;
-    for (const Access &access : step.nest.loads) {
-      Value value = memory.lookup(access.memref);
-      mapping.map(access.op->getResult(0), value ? value : Value(body->getArgument(next++)));
-    }
-    for (Operation &op : step.nest.body->without_terminator())
-      if (!isa<AffineLoadOp, AffineStoreOp>(op))
-        builder.clone(op, mapping);
-    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
-      Value value = mapping.lookupOrDefault(cast<AffineStoreOp>(access.op).getValueToStore());
-      memory[access.memref] = value;
-      if (keep)
-        yields.push_back(value);
-    }
-  }
+  SmallVector<Value> yields = cloneEpilogue(builder, task, body->getArgument(0),
+                                            [&](const Access &) -> Value { return body->getArgument(next++); });
   tile::YieldOp::create(builder, loc, yields);
   builder.setInsertionPointAfter(map);
   for (auto [result, target] : llvm::zip(map->getResults(), stores))

@@ -295,13 +295,13 @@ bool NestVectorizer::choose(std::string &reason) {
                   : op->getNumResults()                                    ? 4
                                                                            : 1;
   }
+  const std::optional<int64_t> trips = nest.tripCounts[laneLoop];
   if (overLanes > 0) // chains of all sums together keep the units busy
     unroll = std::max<int64_t>(model.accumulators() / overLanes / (operations > 12 * overLanes ? 2 : 1), 1);
   else
-    unroll = operations > 12 ? 1 : 2;
-  if (auto trips = nest.tripCounts[laneLoop])
-    while (unroll > 1 && *trips < unroll * lanes)
-      unroll /= 2;
+    unroll = model.vectorsAtOnce(operations, nest.loads.size(), accumulations.empty() ? trips : std::nullopt, lanes);
+  while (trips && unroll > 1 && *trips < unroll * lanes)
+    unroll /= 2;
 
   for (const Access &store : nest.stores) {
     auto type = cast<MemRefType>(store.memref.getType());
@@ -315,6 +315,14 @@ bool NestVectorizer::choose(std::string &reason) {
   chooseTurn();
   if (turned.empty())
     chooseSteps();
+  // A wide vector is several registers side by side.
+  const bool isPlain = accumulations.empty() && turned.empty() && !jamLoop && !streamed;
+  for (int64_t wide = unroll & -unroll; wide > 1 && isPlain && model.takesWideVectors(); wide /= 2)
+    if (trips && *trips % (lanes * wide) == 0) {
+      lanes *= wide;
+      unroll /= wide;
+      break;
+    }
   return true;
 }
 

@@ -304,6 +304,10 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
   }
 
   void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
+    for (auto choice : block.getOps<scf::IfOp>()) // of a pipeline: not every iteration has a tile of each loop
+      for (Region *region : choice.getRegions())
+        if (!region->empty())
+          vectorizeBlock(region->front(), model, mayReassociate, rows);
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
       flatten(loop, model, threads);
     if (mayReassociate) {
@@ -410,11 +414,10 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
           logTime(loop, context);
       for (Block &block : function.getBody())
         vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});
-      // What a schedule has spread over a level already is the program of one member.
+      // What is spread over a level already is the program of one member.
       threads = 1;
       function.walk([&](tile::ParallelOp level) {
-        if (level.getScheduleAttr())
-          vectorizeBlock(level.getBody().front(), context.model, context.settings.mayReassociate(), {});
+        vectorizeBlock(level.getBody().front(), context.model, context.settings.mayReassociate(), {});
       });
       placeBuffers(context.model);
     });

@@ -11,7 +11,7 @@ module attributes {tilewright.target = "adder:one"} {
   // CHECK: tile.copy %arg0
   // CHECK-NOT: tile.copy %[[A]]
   // CHECK: tile.multiply %[[A]][
-  // CHECK: tile.store %{{.*}}, %[[C]]
+  // CHECK: affine.store %{{.*}}, %[[C]]
   // CHECK-NOT: tile.copy %[[C]]
   // CHECK: return
   func.func private @near(%b: memref<96x32xi8>) attributes {tilewright.kernel} {
