@@ -54,12 +54,12 @@ Value tilewright::arrayOf(Operation *access) {
 
 tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
   AffineAccess access;
-  if (auto load = dyn_cast<AffineLoadOp>(op)) {
+  if (auto load = dyn_cast<AffineReadOpInterface>(op)) {
     access.memref = load.getMemRef();
     access.map = load.getAffineMap();
     access.operands = llvm::to_vector(load.getMapOperands());
   } else {
-    auto store = cast<AffineStoreOp>(op);
+    auto store = cast<AffineWriteOpInterface>(op);
     access.memref = store.getMemRef();
     access.isStore = true;
     access.map = store.getAffineMap();

@@ -26,7 +26,7 @@ struct AffineAccess {
   bool isStore = false;
 };
 
-/// The access of an affine.load or affine.store.
+/// The access of an affine.load or affine.store, of one element or of a vector: that of its first element.
 AffineAccess affineAccess(mlir::Operation *op);
 
 /// Its array alone.

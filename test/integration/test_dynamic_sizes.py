@@ -67,7 +67,7 @@ def test_unit_fusion_and_launches_of_a_product(chip, kind, tool, tmp_path):
         made = decisions(tool, path, chip)
         chosen, = [one for one in made if one["decision"] == "contraction"]
         report = run(tool, path, chip, sizes_of("mkkn", dynamic, m=m, n=n, k=k))
-        others = sorted(one["decision"] for one in made if one["decision"] not in ("contraction", "split"))
+        others = sorted({one["decision"] for one in made} - {"contraction", "split"})
         return chosen["choice"]["unit"], chosen["fused_steps"], launches(report), others
 
     unit, steps, count, others = compiled("")
