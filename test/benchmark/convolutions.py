@@ -142,7 +142,7 @@ How fast are convolutions, compared with PyTorch's eager ones (oneDNN)? Each sec
 Both are called in one process in turns. Images and weights are arguments of both, so what either packs or reorders, it does in each call. Times (of one thread: the
 processor's, of the calling thread; else of the wall) are medians, ratios are medians of the turns' ratios. Every result was compared with a float64 evaluation: the
 largest error is below 2e-5 of the largest element, of bfloat16 below 2e-2. Compiled code is called as users call it, through `torch.compile`, whose guards
-and wrappers are in its time: of an image of 4 x 4 with 4 channels a call takes 37 us so, 4 us eager, 67 us with Inductor (Xeon with AMX, family 6, model 167).
+and wrappers are in its time: of an image of 4 x 4 with 4 channels a call takes 37 us so, 4 us eager, 67 us with Inductor (Xeon with AMX, family 6, model 167; by hand).
 """
 
 

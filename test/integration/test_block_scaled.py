@@ -148,15 +148,21 @@ EDGES = [(16, 16, 128), (64, 96, 512), (45, 70, 160), (33, 17, 100), (20, 50, 32
 @pytest.mark.parametrize("m, n, k", EDGES)
 @pytest.mark.parametrize("a, b", [("f8E4M3FN", "f8E5M2"), ("f8E5M2", "f8E4M3FN")])
 def test_a_unit_takes_scales(m, n, k, a, b, tool, tmp_path):
+    check_unit(m, n, k, a, b, tool, tmp_path)
+
+
+#: Types in the names of MI350's units.
+SHORT = {"f8E4M3FN": "fp8", "f8E5M2": "bf8", "f6E2M3FN": "fp6", "f6E3M2FN": "bf6", "f4E2M1FN": "fp4"}
+
+
+def check_unit(m, n, k, a, b, tool, tmp_path):
+    """A product of scaled operands is right, and the unit of these types computes it."""
     operands, wide = operands_of([(m, k, a), (n, k, b)])
     text = ragged(m, n, k, a, b)
     exact, size = wide[0] @ wide[1].T, np.abs(wide[0]) @ np.abs(wide[1]).T
     got = run(tool, tmp_path, text, operands, [a, "f8E8M0FNU", b, "f8E8M0FNU"], "f32", *where("amd:MI350"))
     assert np.all(np.abs(got - exact) <= (k + 2) * 2.0**-23 * size)
     assert unit_of(text, "amd:MI350", tool, tmp_path) == f"mx{SHORT[a]}_mx{SHORT[b]}"
-
-
-SHORT = {"f8E4M3FN": "fp8", "f8E5M2": "bf8"}
 
 
 def unit_of(text, target, tool, tmp_path, *options):

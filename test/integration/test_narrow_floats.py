@@ -6,7 +6,7 @@ import pytest
 
 from conftest import BUILD
 from float8 import NARROW, all_codes, around_ties, dtype, same_bits
-from test_block_scaled import CHIPS, operands_of, program, ragged, unit_of
+from test_block_scaled import CHIPS, check_unit, operands_of, program, ragged
 from test_float8 import run, where
 
 KINDS = list(NARROW)
@@ -149,13 +149,7 @@ def test_products(form, m, n, k, a, b, target, tool, tmp_path):
 @pytest.mark.parametrize("a, b", [("f4E2M1FN", "f4E2M1FN"), ("f6E2M3FN", "f6E3M2FN"), ("f4E2M1FN", "f8E5M2"), ("f8E4M3FN", "f6E2M3FN")])
 @pytest.mark.parametrize("m, n, k", [(64, 96, 512), (45, 70, 160), (33, 17, 100)])
 def test_a_unit_takes_them(m, n, k, a, b, tool, tmp_path):
-    operands, wide = operands_of([(m, k, a), (n, k, b)])
-    text = ragged(m, n, k, a, b)
-    exact, size = wide[0] @ wide[1].T, np.abs(wide[0]) @ np.abs(wide[1]).T
-    got = run(tool, tmp_path, text, operands, [a, "f8E8M0FNU", b, "f8E8M0FNU"], "f32", *where("amd:MI350"))
-    assert np.all(np.abs(got - exact) <= (k + 2) * 2.0**-23 * size)
-    names = {"f8E4M3FN": "fp8", "f8E5M2": "bf8", "f6E2M3FN": "fp6", "f6E3M2FN": "bf6", "f4E2M1FN": "fp4"}
-    assert unit_of(text, "amd:MI350", tool, tmp_path) == f"mx{names[a]}_mx{names[b]}"
+    check_unit(m, n, k, a, b, tool, tmp_path)
 
 
 def test_every_order_of_lanes_and_the_proof(tool, tmp_path):

@@ -124,6 +124,12 @@ private:
   llvm::SmallVector<mlir::Value> step(mlir::ValueRange accumulators, mlir::AffineExpr group, const KBlock &k);
   void finishInMemory(llvm::ArrayRef<mlir::Value> accumulators, bool addsC, const KBlock &k);
   void prefetchNextPanel(mlir::AffineExpr iteration, int64_t iterations, const KBlock &k);
+  /// The cache that a line is prefetched into, as affine.prefetch names it.
+  enum Locality : uint32_t { SecondCache = 2, FirstCache = 3 };
+  void prefetch(mlir::Value memref, const std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> &place,
+                Locality into);
+  /// The line of `access` where the loops are.
+  void prefetch(const Access &access, Locality into) { prefetch(access.memref, space.address(access), into); }
   void prefetchNextRows(mlir::AffineExpr group, const KBlock &k);
   void prefetchEpilogue();
   void prefetchTile(const Access &access);

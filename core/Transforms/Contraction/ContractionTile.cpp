@@ -229,6 +229,11 @@ SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KB
                       [&](AffineExpr iv, ValueRange args) { return reduceInside(0, args, main * p.kUnroll + iv, k); });
 }
 
+void ContractionNest::prefetch(Value memref, const std::pair<AffineMap, SmallVector<Value>> &place, Locality into) {
+  AffinePrefetchOp::create(builder(), space.loc, memref, place.first, place.second, /*isWrite=*/false, into,
+                           /*isDataCache=*/true);
+}
+
 /// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
 /// the units work, although no hardware prefetcher follows rows that are pages apart.
 void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k) {
@@ -250,19 +255,17 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
   int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
   AffineExpr slot = tileIndex * iterations + iteration, first = slot.floorDiv(slotsPerRun) * perSlot;
-  auto prefetch = [&](AffineExpr lane, AffineExpr row) {
+  auto prefetchRow = [&](AffineExpr lane, AffineExpr row) {
     if (p.boundVectors) {
-      auto [map, operands] = space.map(
-          packedVectors.position(space, localPanel + p.prefetchPanels, row - k.begin, lane - tileLane - ahead));
-      AffinePrefetchOp::create(builder(), space.loc, packedVectors.memref, map, operands, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
+      prefetch(packedVectors.memref,
+               space.map(packedVectors.position(space, localPanel + p.prefetchPanels, row - k.begin,
+                                                lane - tileLane - ahead)),
+               SecondCache);
       return;
     }
     moveToLane(lane);
     space.at[p.kDim] = row;
-    auto [map, operands] = space.address(*source);
-    AffinePrefetchOp::create(builder(), space.loc, source->memref, map, operands, /*isWrite=*/false,
-                             /*localityHint=*/2, /*isDataCache=*/true);
+    prefetch(*source, SecondCache);
   };
   // The lines of a run take turns over its slots: a line that is asked for again while it is on its way holds a fill
   // buffer each time. (Lines beyond the run, where their number is no power of two, are the first of the panel behind.)
@@ -274,10 +277,10 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
     AffineExpr run = first + i, base = tileLane + ahead;
     if (alongLanes) {
       for (int64_t line = 0; line < perTurn; ++line)
-        prefetch(base + (turn * perTurn + line) * perLine, k.begin + run);
+        prefetchRow(base + (turn * perTurn + line) * perLine, k.begin + run);
     } else {
       int64_t lines = llvm::divideCeil(depth, perLine);
-      prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
+      prefetchRow(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
     }
   }
 }
@@ -304,9 +307,7 @@ void ContractionNest::prefetchNextRows(AffineExpr group, const KBlock &k) {
     }
     for (int64_t row = 2 * rows - 1; row >= rows; row -= rowsOfLine) {
       moveToRow(tileRow + row);
-      auto [map, operands] = space.address(access);
-      AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+      prefetch(access, FirstCache);
     }
   };
   ofTaps(0);
@@ -330,9 +331,7 @@ void ContractionNest::prefetchTile(const Access &access) {
     for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {
       moveToRow(tileRow + row);
       moveToLane(tileLane + lane);
-      auto [map, operands] = space.address(access);
-      AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
+      prefetch(access, SecondCache);
     }
 }
 
