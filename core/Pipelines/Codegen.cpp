@@ -17,6 +17,7 @@
 #include "core/Pipelines/HalfConversions.h"
 #include "core/Pipelines/LargeConstants.h"
 #include "core/Pipelines/ModuleParts.h"
+#include "core/Pipelines/SinkLoads.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
 
@@ -335,12 +336,15 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
 /// LLVM's code generation without the scheduler before register allocation: the register tile of a contraction takes
 /// nearly all vector registers in an order that the emitter chose, and that scheduler moves loads of later steps of k
 /// up, so that accumulators spill in the innermost loop (seen: 34 accesses of the stack beside 54 dot products).
+/// Instruction selection puts loads together, with the same effect: each goes back to what takes it.
 static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassManager &passes,
-                             llvm::raw_pwrite_stream &os) {
+                             llvm::raw_pwrite_stream &os, unsigned vectorBytes) {
   auto *information = new llvm::MachineModuleInfoWrapperPass(&machine);
   llvm::TargetPassConfig *config = machine.createPassConfig(passes);
   config->setDisableVerify(true);
   config->disablePass(&llvm::MachineSchedulerID);
+  if (vectorBytes > 0)
+    config->insertPass(&llvm::PeepholeOptimizerLegacyID, createSinkLoads(vectorBytes));
   const llvm::TargetOptions &options = machine.Options;
   passes.add(new llvm::RuntimeLibraryInfoWrapper(machine.getTargetTriple(), options.ExceptionModel,
                                                  options.FloatABIType, options.EABIVersion, options.MCOptions.ABIName,
@@ -359,15 +363,15 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
 }
 
 /// An object file of a module, by a machine of one thread.
-static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectOf(llvm::Module &module,
-                                                                    llvm::TargetMachine &machine) {
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectOf(llvm::Module &module, llvm::TargetMachine &machine,
+                                                                    unsigned vectorBytes) {
   countWork("instructions", module.getInstructionCount());
   llvm::SmallVector<char, 0> bytes;
   auto generate = [&](llvm::Module &source) -> llvm::Error {
     bytes.clear();
     llvm::raw_svector_ostream os(bytes);
     llvm::legacy::PassManager passes;
-    if (addCodegenPasses(machine, passes, os))
+    if (addCodegenPasses(machine, passes, os, vectorBytes))
       return llvm::createStringError("LLVM cannot write object files for '%s'",
                                      machine.getTargetTriple().str().c_str());
     passes.run(source);
@@ -389,7 +393,7 @@ static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectOf(llvm::Module
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
   Stopwatch stopwatch("LLVM code generation");
-  return objectOf(module, *targetMachine);
+  return objectOf(module, *targetMachine, vectorBytes);
 }
 
 llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> CodeGenerator::objects(mlir::ModuleOp source) {
@@ -406,7 +410,7 @@ llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> CodeGenerator::
     Stopwatch stopwatch("LLVM code generation", timing);
     std::unique_ptr<llvm::TargetMachine> machine = newMachine();
     machine->setOptLevel(codegenLevel(source));
-    return objectOf(part, *machine);
+    return objectOf(part, *machine, vectorBytes);
   });
 }
 
