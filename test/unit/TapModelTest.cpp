@@ -43,6 +43,21 @@ TEST(TapModel, AsManyTapsAsRegistersAreWrittenOut) {
   EXPECT_EQ(written(window({64}), "cpu:sapphire-rapids"), 1);
 }
 
+// Windows that reach into each other share what they load, so more of their taps are written out; but what all lanes
+// read alike has to be loaded again for each vector then, where registers do not hold it.
+TEST(TapModel, MoreTapsOfWindowsThatOverlapAreWrittenOut) {
+  TapQuestion question = window({5, 5});
+  question.shared = true;
+  EXPECT_EQ(written(question, "cpu:x86-64-v3"), 25);
+  question.uniform = 1;
+  EXPECT_EQ(written(question, "cpu:x86-64-v3"), 5);
+  EXPECT_EQ(written(question, "cpu:sapphire-rapids"), 25);
+  TapQuestion large = window({9, 9});
+  large.shared = true;
+  EXPECT_EQ(written(large, "cpu:x86-64-v3"), 9);
+  EXPECT_EQ(written(large, "cpu:sapphire-rapids"), 81);
+}
+
 TEST(TapModel, LoopsOfUnknownLengthStay) {
   EXPECT_EQ(written(window({std::nullopt, 3}), "cpu:sapphire-rapids"), 3);
   EXPECT_EQ(written(window({3, std::nullopt}), "cpu:sapphire-rapids"), 1);

@@ -58,6 +58,8 @@ public:
   /// core, chain with a bias over 4096 x 4096 elements: 25, 13, 11 and 17 ms with 1, 2, 4 and 8 rows; |x|: 12.6 and 9.7
   /// ms with 1 and 4; sums of rows of 256 MiB, which no cache holds: 12.0, 14.7, 15.7 and 15.8 GB/s with 1, 2, 4 and 8.
   int64_t rowsAtOnce() const { return 4; }
+  /// The time of a load that all lanes read alike, in loads: it stays in a register for vectors to come.
+  static constexpr double uniformLoads = 0.1;
   /// Whether a nest that touches `bytes` moves them to or from memory.
   bool isFromMemory(int64_t bytes) const { return bytes > lastCache; }
   /// Whether a line is still in the nearest cache when `bytes` went through it. Caches do not replace in perfect order,

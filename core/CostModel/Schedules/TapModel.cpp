@@ -38,11 +38,16 @@ TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
         together == taps && count == q.trips.size() ? 1 : 2 * all / static_cast<double>(std::max<int64_t>(together, 1));
     // Taps that stay have the whole row of results between them.
     double missed = count < q.trips.size() ? lanes * static_cast<double>(q.returns) * model.missedLoads() : 0;
-    answer.along.push_back({count, written, q.idle * (all * (q.loads + gathered + missed) + q.results * visits)});
+    // What all lanes read alike stays in registers from vector to vector, while there are as many.
+    const bool stays = static_cast<double>(written) * static_cast<double>(q.uniform) <=
+                       static_cast<double>(model.registers());
+    const double reloaded = stays ? 0 : static_cast<double>(q.uniform) * (1 - MemoryModel::uniformLoads);
+    answer.along.push_back(
+        {count, written, q.idle * (all * (q.loads + gathered + missed + reloaded) + q.results * visits)});
     if (count == q.trips.size())
       break;
     std::optional<int64_t> trips = q.trips[q.trips.size() - 1 - count];
-    if (!trips || *trips < 1 || written * *trips > model.registers())
+    if (!trips || *trips < 1 || written * *trips > model.registers() * (q.shared ? model.rowsAtOnce() : 1))
       break;
     written *= *trips;
   }

@@ -41,6 +41,8 @@ struct TapQuestion {
   double loads = 1;                                // of one tap, for a vector of results
   int64_t gathers = 0;                             // how many of these are gathers
   int64_t returns = 0;                             // of these, whose lines leave the nearest cache from tap to tap
+  int64_t uniform = 0;                             // how many of these all lanes read alike
+  bool shared = false;                             // whether neighbours beside the lanes read elements of each other
   double idle = 1;                                 // vectors of results over those without idle lanes, at least 1
   std::optional<double> over;                      // accesses of a vector of taps; nullopt: taps cannot be lanes
   int64_t row = 1;                                 // taps of the loop that would be lanes
@@ -60,8 +62,9 @@ struct TapAnswer {
   std::optional<TapCandidate> choice;    // nothing where the nest had better stay as it is
 };
 
-/// At most as many taps are unrolled as the chip has vector registers: then those that neighbouring results share
-/// can stay in registers, and code stays short.
+/// At most as many taps are unrolled as the chip has vector registers: then code stays short. Of windows that reach into
+/// each other rowsAtOnce() times as many: results side by side are computed together then (NestVectorizer), each element
+/// is loaded once for all of them, and what they read alike is in a register while they use it.
 TapAnswer chooseTaps(const TapQuestion &question, const MemoryModel &model);
 
 } // namespace tilewright

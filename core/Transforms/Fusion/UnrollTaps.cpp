@@ -103,6 +103,19 @@ bool isPartOfRows(const Window &window) {
   return false;
 }
 
+/// Whether windows of results that are neighbours, but not in the loop `lane`, have elements in common.
+bool overlaps(const Window &window, unsigned lane) {
+  auto moves = [](AffineExpr index, ArrayRef<unsigned> loops) {
+    return llvm::any_of(loops, [&](unsigned dim) { return linearCoefficient(index, dim).value_or(0) != 0; });
+  };
+  SmallVector<unsigned> beside(window.space);
+  llvm::erase(beside, lane);
+  return llvm::any_of(window.nest.loads, [&](const Access &load) {
+    return llvm::any_of(load.map.getResults(),
+                        [&](AffineExpr index) { return moves(index, beside) && moves(index, window.taps); });
+  });
+}
+
 /// Writes a window anew: space loops but the last (`rows`), tap loops that stay, `lane`, written-out taps.
 class WindowWriter {
 public:
@@ -255,6 +268,11 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
     question.gathers = costs[*lane]->gathers;
     question.returns = costs[*lane]->returns;
     question.idle = costs[*lane]->idle;
+    question.uniform = llvm::count_if(nest.loads, [&](const Access &load) {
+      return !isResult(load) && !load.dims().test(*lane) &&
+             llvm::any_of(window->taps, [&](unsigned tap) { return load.dims().test(tap); });
+    });
+    question.shared = overlaps(*window, *lane);
     question.scalar = static_cast<double>(nest.loads.size() + nest.stores.size());
     TapAnswer answer = chooseTaps(question, model);
 

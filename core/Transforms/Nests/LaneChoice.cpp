@@ -48,15 +48,30 @@ static bool sameElement(const Access &a, const Access &b) {
   return a.memref == b.memref && a.map == b.map && llvm::equal(a.symbols, b.symbols);
 }
 
-/// Whether two accesses never touch the same element: an index that no loop of the nest moves differs by a constant.
-static bool areApart(const Access &a, const Access &b) {
+/// Whether two accesses never touch the same element, whichever iterations make them: an index of one is that of the
+/// other and a distance, which no two of its values are apart, be it that they span less, or that they are multiples of
+/// what does not divide it.
+static bool areApart(const Nest &nest, const Access &a, const Access &b) {
   if (!llvm::equal(a.symbols, b.symbols))
     return false;
   unsigned dims = a.map.getNumDims(), symbols = a.map.getNumSymbols();
   return llvm::any_of(llvm::zip_equal(a.map.getResults(), b.map.getResults()), [&](auto pair) {
     auto [x, y] = pair;
     auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(x - y, dims, symbols));
-    return x.isSymbolicOrConstant() && distance && distance.getValue() != 0;
+    if (!distance || distance.getValue() == 0)
+      return false;
+    std::optional<int64_t> span = 0; // of the index; nullopt: not known
+    int64_t step = 0;                // the greatest that divides each distance of two values
+    for (unsigned dim = 0; dim < dims; ++dim) {
+      const std::optional<int64_t> factor = linearCoefficient(x, dim);
+      if (!factor)
+        return false;
+      step = std::gcd(step, *factor);
+      if (*factor != 0)
+        span = span && nest.tripCounts[dim] ? std::optional(*span + std::abs(*factor) * (*nest.tripCounts[dim] - 1))
+                                            : std::nullopt;
+    }
+    return (span && std::abs(distance.getValue()) > *span) || (step != 0 && distance.getValue() % step != 0);
   });
 }
 
@@ -77,12 +92,12 @@ const Accumulation *NestVectorizer::accumulationOf(Operation *op) const {
 bool NestVectorizer::readBody(std::string &reason) {
   for (const Access &store : nest.stores) {
     for (const Access &other : nest.stores)
-      if (&other != &store && other.memref == store.memref && !areApart(other, store)) {
+      if (&other != &store && other.memref == store.memref && !areApart(nest, other, store)) {
         reason = "a buffer is stored twice";
         return false;
       }
     for (const Access &load : nest.loads) {
-      if (load.memref != store.memref || areApart(load, store))
+      if (load.memref != store.memref || areApart(nest, load, store))
         continue;
       if (!sameElement(load, store)) {
         reason = "a buffer is read and written at different places";
@@ -174,7 +189,7 @@ NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
       continue;
     }
     int64_t stride = load.stride(dim).value_or(lanes);
-    cost.loads += stride == 0   ? 0.1
+    cost.loads += stride == 0   ? MemoryModel::uniformLoads
                   : stride == 1 ? 1.0
                                 : model.stridedLoads(stride, lanes, elementBytes(elementOf(load.memref)));
   }

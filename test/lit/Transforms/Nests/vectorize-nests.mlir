@@ -787,3 +787,42 @@ module attributes {tilewright.target = "cpu:granite-rapids"} {
     return
   }
 }
+
+// -----
+
+// Both borders of an array are stored together: two rows from 0 and two from 16 on never meet, nor do even rows and odd ones. Rows i
+// and i + 1 do.
+// CHECK-LABEL: func.func private @borders
+// CHECK-COUNT-4: vector.store
+// CHECK-NOT:     affine.store
+// CHECK-LABEL: func.func private @neighbours
+// CHECK:         affine.store
+module attributes {tilewright.target = "cpu:x86-64-v3"} {
+  func.func private @borders(%x: memref<18x64xf32>, %y: memref<18x64xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 2 {
+      affine.for %c = 0 to 64 {
+        affine.store %zero, %x[%i, %c] : memref<18x64xf32>
+        affine.store %zero, %x[%i + 16, %c] : memref<18x64xf32>
+      }
+    }
+    affine.for %i = 0 to 9 {
+      affine.for %c = 0 to 64 {
+        affine.store %zero, %y[2 * %i, %c] : memref<18x64xf32>
+        affine.store %zero, %y[2 * %i + 1, %c] : memref<18x64xf32>
+      }
+    }
+    return
+  }
+  func.func private @neighbours(%x: memref<18x64xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    affine.for %i = 0 to 17 {
+      affine.for %c = 0 to 64 {
+        affine.store %zero, %x[%i, %c] : memref<18x64xf32>
+        affine.store %one, %x[%i + 1, %c] : memref<18x64xf32>
+      }
+    }
+    return
+  }
+}
