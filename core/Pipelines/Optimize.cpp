@@ -74,8 +74,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createJoinNests());
     pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
   }
-  if (vectors)
+  if (vectors) {
+    pm.addNestedPass<func::FuncOp>(createSplitStrides());
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
+  }
   pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
 }

@@ -39,8 +39,8 @@ TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
     // Taps that stay have the whole row of results between them.
     double missed = count < q.trips.size() ? lanes * static_cast<double>(q.returns) * model.missedLoads() : 0;
     // What all lanes read alike stays in registers from vector to vector, while there are as many.
-    const bool stays = static_cast<double>(written) * static_cast<double>(q.uniform) <=
-                       static_cast<double>(model.registers());
+    const bool stays =
+        static_cast<double>(written) * static_cast<double>(q.uniform) <= static_cast<double>(model.registers());
     const double reloaded = stays ? 0 : static_cast<double>(q.uniform) * (1 - MemoryModel::uniformLoads);
     answer.along.push_back(
         {count, written, q.idle * (all * (q.loads + gathered + missed + reloaded) + q.results * visits)});

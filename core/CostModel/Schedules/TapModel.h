@@ -62,9 +62,9 @@ struct TapAnswer {
   std::optional<TapCandidate> choice;    // nothing where the nest had better stay as it is
 };
 
-/// At most as many taps are unrolled as the chip has vector registers: then code stays short. Of windows that reach into
-/// each other rowsAtOnce() times as many: results side by side are computed together then (NestVectorizer), each element
-/// is loaded once for all of them, and what they read alike is in a register while they use it.
+/// At most as many taps are unrolled as the chip has vector registers: then code stays short. Of windows that reach
+/// into each other rowsAtOnce() times as many: results side by side are computed together then (NestVectorizer), each
+/// element is loaded once for all of them, and what they read alike is in a register while they use it.
 TapAnswer chooseTaps(const TapQuestion &question, const MemoryModel &model);
 
 } // namespace tilewright

@@ -118,8 +118,9 @@ def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
   let summary = "Let neighbouring results of a window be lanes, its taps be written out";
   let description = [{
     A nest that combines taps (loops that no result is indexed by) into results whose neighbours are contiguous is walked
-    along a row of results. As many of its innermost tap loops are written out as the chip has vector registers, with
-    the running value as a scalar, the others move around the row; the taps of each result keep their order. The cost model
+    along a row of results. As many of its innermost tap loops are written out as the chip has vector registers, of windows
+    that overlap up to four times as many (`vectorize-nests` takes four results at once then), with the running value as a scalar; the
+    others move around the row; the taps of each result keep their order. The cost model
     compares it with lanes over the taps, which long rows keep.
 
     ```mlir
@@ -127,9 +128,9 @@ def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
     // becomes
     for y: for x: out[y, x] = max(max(max(max(out[y, x], in[2 y, 2 x]), in[2 y, 2 x + 1]), in[2 y + 1, 2 x]), in[2 y + 1, 2 x + 1])
 
-    for y: for x: for ky < 7: for kx < 7: out[y, x] += in[y + ky, x + kx]
+    for y: for x: for ky < 13: for kx < 13: out[y, x] += in[y + ky, x + kx]
     // becomes
-    for y: for ky < 7: for x: out[y, x] = out[y, x] + in[y + ky, x] + .. + in[y + ky, x + 6]
+    for y: for ky < 13: for x: out[y, x] = out[y, x] + in[y + ky, x] + .. + in[y + ky, x + 12]
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];

@@ -67,7 +67,7 @@ Value NestVectorizer::neutral(OpBuilder &b, const Accumulation &accumulation, bo
   return arith::ConstantOp::create(b, loc, attr);
 }
 
-/// Values that do not vary over the lanes, as scalars; the vectors of those that the lanes use.
+/// Values that do not vary over the lanes, as scalars, and the vectors of those that the lanes use.
 NestVectorizer::Step NestVectorizer::beginStep(OpBuilder &b, ValueRange outer) {
   Step step;
   step.ivs.assign(outer.begin(), outer.end());
@@ -97,6 +97,13 @@ NestVectorizer::Step NestVectorizer::beginStep(OpBuilder &b, ValueRange outer) {
       b.clone(op, step.uniform);
     }
   }
+  broadcastUniform(b, step);
+  return step;
+}
+
+/// Makes vectors of `lanes` elements of the scalars that the lanes of `step` use.
+void NestVectorizer::broadcastUniform(OpBuilder &b, Step &step) const {
+  step.broadcast.clear();
   for (Operation &op : nest.body->without_terminator()) {
     if (!varying.contains(&op) || isa<AffineLoadOp, AffineApplyOp>(op))
       continue;
@@ -114,7 +121,6 @@ NestVectorizer::Step NestVectorizer::beginStep(OpBuilder &b, ValueRange outer) {
                                       .getResult());
     }
   }
-  return step;
 }
 
 Value NestVectorizer::vectorValue(Value original, const Step &step, const IRMapping &values) const {

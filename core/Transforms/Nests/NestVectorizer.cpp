@@ -133,7 +133,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
       first.assign(head.getResults().begin(), head.getResults().end());
     }
   }
-  // Main part: full vectors, `unroll` at a time; then single vectors; then one masked vector.
+  // Main part: full vectors, `unroll` at a time; then single vectors; then one that is shorter or masked.
   auto roundedEnd = [&](int64_t step) -> Value {
     if (known)
       return behindBegin(*known / step * step);
@@ -167,8 +167,16 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     position = end;
   }
   if (!known || *known % lanes != 0) {
-    if (known) {
-      sums = masked(b, behindBegin(*known / lanes * lanes), index(*known % lanes), sums);
+    const int64_t rest = known.value_or(0) % lanes;
+    if (known && rest > 1 && llvm::isPowerOf2_64(rest) && kept.empty() && turned.empty()) {
+      const int64_t whole = std::exchange(lanes, rest); // a shorter vector needs no mask
+      SmallVector<Step> shorter(steps);
+      for (Step &step : shorter)
+        broadcastUniform(b, step);
+      emitBlock(b, shorter, behindBegin(*known / whole * whole), {}, {}, false, sums);
+      lanes = whole;
+    } else if (known) {
+      sums = masked(b, behindBegin(*known / lanes * lanes), index(rest), sums);
     } else {
       Value left = arith::SubIOp::create(b, loc, trips, position);
       Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, left, zero);

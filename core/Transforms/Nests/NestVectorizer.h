@@ -140,6 +140,7 @@ private:
   mlir::SmallVector<mlir::Value> indices(mlir::OpBuilder &b, const Access &access, mlir::ValueRange ivs) const;
   mlir::VectorType vectorOf(mlir::Type element) const;
   Step beginStep(mlir::OpBuilder &b, mlir::ValueRange outer);
+  void broadcastUniform(mlir::OpBuilder &b, Step &step) const;
   mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
   mlir::Value emitLoad(mlir::OpBuilder &b, mlir::affine::AffineLoadOp load, const Step &step, mlir::Value base,
                        mlir::Value mask) const;

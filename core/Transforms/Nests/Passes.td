@@ -56,6 +56,22 @@ def VectorizeNests : Pass<"vectorize-nests", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def SplitStrides : Pass<"split-strides", "::mlir::func::FuncOp"> {
+  let summary = "Keep arrays that are read in strides as one plane for each phase of the stride";
+  let description = [{
+    A temporary whose innermost index every read strides over, as the padded image of a depthwise convolution at a distance of two, is
+    stored in planes: element `s q + p` of a row as element `q` of the plane `p`. Each read is then one of neighbours, without shuffles.
+    What fills the array writes all planes in one iteration, so its own reads are those that stride: so it is done where fewer elements
+    are stored than read.
+
+    ```mlir
+    for i < 60: %padded[y, i] = ..                  for q < 30: %planes[y, 0, q] = .. (i = 2 q); %planes[y, 1, q] = .. (i = 2 q + 1)
+    for x < 28: .. %padded[2 y + ky, 2 x + 3]   ->  for x < 28: .. %planes[2 y + ky, 1, x + 1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def ReadAtIndices : Pass<"read-at-indices", "::mlir::func::FuncOp"> {
   let summary = "Read the one element that a sum of choices takes";
   let description = [{

@@ -817,11 +817,38 @@ module attributes {tilewright.target = "cpu:x86-64-v3"} {
   func.func private @neighbours(%x: memref<18x64xf32>) attributes {tilewright.kernel} {
     %zero = arith.constant 0.0 : f32
     %one = arith.constant 1.0 : f32
+    // expected-remark @+1 {{this nest stays scalar: a buffer is stored twice}}
     affine.for %i = 0 to 17 {
       affine.for %c = 0 to 64 {
         affine.store %zero, %x[%i, %c] : memref<18x64xf32>
         affine.store %one, %x[%i + 1, %c] : memref<18x64xf32>
       }
+    }
+    return
+  }
+}
+
+// -----
+
+// What is left of a row is a shorter vector where it is a power of two, else a masked one.
+// CHECK-LABEL: func.func private @rest
+// CHECK-NOT:     vector.mask
+// CHECK:         vector.broadcast %{{.*}} : f32 to vector<4xf32>
+// CHECK:         vector.store %{{.*}}, %{{.*}} : memref<28xf32>, vector<4xf32>
+// CHECK:         vector.maskedstore %{{.*}} : memref<30xf32>, vector<8xi1>, vector<8xf32>
+module attributes {tilewright.target = "cpu:x86-64-v3"} {
+  func.func private @rest(%x: memref<28xf32>, %y: memref<30xf32>, %w: memref<1xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 28 {
+      %a = affine.load %x[%i] : memref<28xf32>
+      %k = affine.load %w[0] : memref<1xf32>
+      %s = arith.mulf %a, %k : f32
+      affine.store %s, %x[%i] : memref<28xf32>
+    }
+    affine.for %i = 0 to 30 {
+      %a = affine.load %y[%i] : memref<30xf32>
+      %k = affine.load %w[0] : memref<1xf32>
+      %s = arith.mulf %a, %k : f32
+      affine.store %s, %y[%i] : memref<30xf32>
     }
     return
   }

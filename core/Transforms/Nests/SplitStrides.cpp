@@ -1,0 +1,306 @@
+//===- SplitStrides.cpp - Planes for the phases of a stride ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds temporaries whose innermost index is read in strides, divides that
+// dimension into phases and neighbours, and lets the loops that fill it take
+// one element of each phase at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Nest.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "tilewright/Explain.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_SPLITSTRIDES
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+
+/// The innermost index of an access: `factor` times a loop's number and `offset`.
+struct InnerIndex {
+  AffineForOp loop; // null: a constant
+  int64_t factor = 0, offset = 0;
+};
+
+/// Map and operands of an affine.load or affine.store.
+std::pair<AffineMap, SmallVector<Value>> accessOf(Operation *op) {
+  if (auto load = dyn_cast<AffineLoadOp>(op))
+    return {load.getAffineMap(), SmallVector<Value>(load.getMapOperands())};
+  auto store = cast<AffineStoreOp>(op);
+  return {store.getAffineMap(), SmallVector<Value>(store.getMapOperands())};
+}
+
+Value arrayOf(Operation *op) {
+  auto load = dyn_cast<AffineLoadOp>(op);
+  return load ? load.getMemRef() : cast<AffineStoreOp>(op).getMemRef();
+}
+
+/// The index of `op` in this form; nullopt where it has another one.
+std::optional<InnerIndex> innerIndexOf(Operation *op) {
+  auto [map, operands] = accessOf(op);
+  if (map.getNumResults() == 0)
+    return std::nullopt;
+  AffineExpr expr = map.getResults().back();
+  InnerIndex index;
+  SmallVector<AffineExpr> zeros(map.getNumDims(), getAffineConstantExpr(0, map.getContext()));
+  for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
+    const std::optional<int64_t> factor = linearCoefficient(expr, dim);
+    if (!factor || (*factor != 0 && index.loop))
+      return std::nullopt;
+    if (*factor == 0)
+      continue;
+    index.loop = getForInductionVarOwner(operands[dim]);
+    index.factor = *factor;
+    if (!index.loop || *factor < 0)
+      return std::nullopt;
+  }
+  auto offset = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(expr.replaceDims(zeros), 0, map.getNumSymbols()));
+  if (!offset)
+    return std::nullopt;
+  index.offset = offset.getValue();
+  return index;
+}
+
+/// Iterations of `op` and of the loops around it; nullopt where one has an unknown number of them.
+std::optional<double> runsOf(Operation *op) {
+  double runs = 1;
+  for (Operation *parent = op->getParentOp(); !isa<func::FuncOp>(parent); parent = parent->getParentOp()) {
+    auto loop = dyn_cast<AffineForOp>(parent);
+    if (!loop || !loop.hasConstantBounds())
+      return std::nullopt;
+    runs *= static_cast<double>(loop.getConstantUpperBound() - loop.getConstantLowerBound());
+  }
+  return runs;
+}
+
+/// An array that can be divided: its accesses, and the loops that fill it element by element, with the offset of the
+/// index.
+struct StridedArray {
+  Operation *allocation;
+  SmallVector<Operation *> accesses, frees;
+  llvm::MapVector<Operation *, int64_t> fills;
+  int64_t stride = 0;
+  double reads = 0, writes = 0; // vectors' worth of elements that are read in strides, now and then
+};
+
+/// Whether `loop` has a body of plain operations, which may be written out.
+bool isPlain(AffineForOp loop) {
+  return loop.hasConstantBounds() && loop.getStepAsInt() == 1 && loop.getNumIterOperands() == 0 &&
+         llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) { return op.getNumRegions() == 0; });
+}
+
+std::optional<StridedArray> findStrides(Operation *allocation) {
+  Value array = allocation->getResult(0);
+  auto type = cast<MemRefType>(array.getType());
+  if (!type.hasStaticShape() || type.getRank() == 0 || !type.getLayout().isIdentity())
+    return std::nullopt;
+  StridedArray found{allocation, {}, {}, {}, 0, 0, 0};
+  SmallVector<std::pair<Operation *, InnerIndex>> indices;
+  for (Operation *user : array.getUsers()) {
+    if (isa<memref::DeallocOp>(user)) {
+      found.frees.push_back(user);
+      continue;
+    }
+    std::optional<InnerIndex> index =
+        isa<AffineLoadOp, AffineStoreOp>(user) && arrayOf(user) == array ? innerIndexOf(user) : std::nullopt;
+    if (!index)
+      return std::nullopt;
+    found.accesses.push_back(user);
+    indices.emplace_back(user, *index);
+    if (isa<AffineLoadOp>(user) && index->loop && (found.stride == 0 || index->factor < found.stride))
+      found.stride = index->factor;
+  }
+  if (found.stride < 2)
+    return std::nullopt;
+  for (auto &[user, index] : indices) {
+    if (!index.loop || index.factor % found.stride == 0)
+      continue;
+    auto known = found.fills.insert({index.loop, index.offset});
+    if (isa<AffineLoadOp>(user) || index.factor != 1 || !isPlain(index.loop) || known.first->second < 0)
+      return std::nullopt;
+  }
+  return found;
+}
+
+/// Whether the access `op` of `loop` is one of neighbours: lanes of the loop need no shuffles.
+bool isSideBySide(Operation *op, AffineForOp loop) {
+  std::optional<InnerIndex> index = innerIndexOf(op);
+  return index && index->loop == loop && index->factor == 1;
+}
+
+/// Counts what is read in strides, as the array is and as planes; false where it is not known, or where lanes would
+/// not be neighbours of the strided loop.
+bool countReads(StridedArray &array) {
+  for (Operation *op : array.accesses) {
+    auto load = dyn_cast<AffineLoadOp>(op);
+    std::optional<InnerIndex> index = innerIndexOf(op);
+    if (!load || !index->loop)
+      continue;
+    const std::optional<double> runs = runsOf(op);
+    if (!runs || op->getParentOp() != index->loop ||
+        !llvm::all_of(index->loop.getBody()->getOps<AffineStoreOp>(),
+                      [&](AffineStoreOp store) { return isSideBySide(store, index->loop); }))
+      return false;
+    array.reads += *runs;
+  }
+  for (auto &[loop, offset] : array.fills)
+    for (Operation &op : *cast<AffineForOp>(loop).getBody())
+      if (isa<AffineLoadOp>(op) && isSideBySide(&op, cast<AffineForOp>(loop))) {
+        const std::optional<double> runs = runsOf(&op);
+        if (!runs)
+          return false;
+        array.writes += *runs;
+      }
+  return array.reads > array.writes;
+}
+
+/// Writes the body of `loop` once more, for the iteration `number`.
+void writeBody(OpBuilder &b, AffineForOp loop, Value number) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), number);
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    Operation *clone = b.clone(op, mapping);
+    if (!isa<AffineLoadOp, AffineStoreOp>(clone))
+      continue;
+    auto [map, operands] = accessOf(clone);
+    fullyComposeAffineMapAndOperands(&map, &operands);
+    canonicalizeMapAndOperands(&map, &operands);
+    map = simplifyAffineMap(map);
+    if (auto load = dyn_cast<AffineLoadOp>(clone)) {
+      auto composed = AffineLoadOp::create(b, clone->getLoc(), load.getMemRef(), map, operands);
+      mapping.map(cast<AffineLoadOp>(op).getResult(), composed.getResult());
+    } else {
+      auto store = cast<AffineStoreOp>(clone);
+      AffineStoreOp::create(b, clone->getLoc(), store.getValueToStore(), store.getMemRef(), map, operands);
+    }
+    clone->erase();
+  }
+}
+
+/// Lets `loop` take `stride` elements at a time, from one whose index, the number and `offset`, is a multiple of the
+/// stride; what is before the first such and behind the last group is written out, and a single group.
+void takeTogether(AffineForOp loop, int64_t offset, int64_t stride) {
+  const int64_t begin = loop.getConstantLowerBound(), end = loop.getConstantUpperBound();
+  int64_t first = llvm::divideCeilSigned(begin + offset, stride) * stride - offset;
+  int64_t last = llvm::divideFloorSigned(end + offset, stride) * stride - offset;
+  if (last <= first + stride)
+    first = last = begin;
+  OpBuilder b(loop);
+  Location loc = loop.getLoc();
+  auto alone = [&](int64_t from, int64_t to) {
+    for (int64_t number = from; number < to; ++number)
+      writeBody(b, loop, arith::ConstantIndexOp::create(b, loc, number));
+  };
+  alone(begin, first);
+  if (last > first) {
+    auto groups = AffineForOp::create(b, loc, 0, (last - first) / stride);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    AffineExpr group = b.getAffineDimExpr(0);
+    for (int64_t phase = 0; phase < stride; ++phase) {
+      auto number = AffineApplyOp::create(b, loc, AffineMap::get(1, 0, group * stride + (first + phase)),
+                                          ValueRange(groups.getInductionVar()));
+      writeBody(b, loop, number);
+      if (number->use_empty())
+        number->erase();
+    }
+  }
+  b.setInsertionPoint(loop);
+  alone(last, end);
+  loop.erase();
+}
+
+/// Divides the innermost dimension of `array` into phases and neighbours.
+void divide(StridedArray &array) {
+  const int64_t stride = array.stride;
+  Value old = array.allocation->getResult(0);
+  auto type = cast<MemRefType>(old.getType());
+  SmallVector<int64_t> shape(type.getShape().drop_back());
+  shape.append({stride, llvm::divideCeilSigned(type.getShape().back(), stride)});
+  OpBuilder b(array.allocation);
+  Operation *allocation = b.clone(*array.allocation);
+  Value planes = allocation->getResult(0);
+  planes.setType(MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(), type.getMemorySpace()));
+  for (auto &[loop, offset] : array.fills)
+    takeTogether(cast<AffineForOp>(loop), offset, stride);
+  for (Operation *op : llvm::make_early_inc_range(old.getUsers())) {
+    b.setInsertionPoint(op);
+    if (isa<memref::DeallocOp>(op)) {
+      op->setOperand(0, planes);
+      continue;
+    }
+    auto [map, operands] = accessOf(op);
+    InnerIndex index = *innerIndexOf(op);
+    AffineExpr neighbour = b.getAffineConstantExpr(llvm::divideFloorSigned(index.offset, stride));
+    for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+      if (linearCoefficient(map.getResults().back(), dim).value_or(0) != 0)
+        neighbour = b.getAffineDimExpr(dim) * (index.factor / stride) + neighbour;
+    SmallVector<AffineExpr> results(map.getResults().drop_back());
+    results.push_back(b.getAffineConstantExpr(llvm::mod(index.offset, stride)));
+    results.push_back(neighbour);
+    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, b.getContext());
+    if (auto load = dyn_cast<AffineLoadOp>(op)) {
+      auto divided = AffineLoadOp::create(b, op->getLoc(), planes, map, operands);
+      load.replaceAllUsesWith(divided.getResult());
+    } else {
+      AffineStoreOp::create(b, op->getLoc(), cast<AffineStoreOp>(op).getValueToStore(), planes, map, operands);
+    }
+    op->erase();
+  }
+  array.allocation->erase();
+}
+
+struct SplitStrides : tilewright::impl::SplitStridesBase<SplitStrides> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isDeclaration() || isScheduled(function))
+      return;
+    SmallVector<Operation *> allocations;
+    function.walk([&](Operation *op) {
+      if (isa<memref::AllocOp, memref::AllocaOp>(op))
+        allocations.push_back(op);
+    });
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      for (Operation *allocation : allocations) {
+        std::optional<StridedArray> array = findStrides(allocation);
+        if (!array)
+          continue;
+        Type element = cast<MemRefType>(allocation->getResult(0).getType()).getElementType();
+        if (!element.isIntOrFloat() ||
+            !context.model.deinterleaves(array->stride, context.model.lanes(element.getIntOrFloatBitWidth()),
+                                         elementBytes(element)))
+          continue;
+        const bool isDivided = countReads(*array);
+        if (DecisionLog *log = DecisionLog::of(&getContext()))
+          log->add("split-strides", allocation,
+                   llvm::json::Object{{"inputs", llvm::json::Object{{"stride", array->stride},
+                                                                    {"strided_reads", array->reads},
+                                                                    {"strided_reads_of_planes", array->writes}}},
+                                      {"choice", llvm::json::Object{{"planes", isDivided ? array->stride : 1}}}});
+        if (isDivided)
+          divide(*array);
+      }
+    });
+    if (failed(done))
+      signalPassFailure();
+  }
+};
+
+} // namespace
