@@ -107,8 +107,10 @@ static void protectInputs(ModuleOp module) {
 static LogicalResult bufferize(ModuleOp module, const Reached &reached, unsigned way) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName(), OpPassManager::Nesting::Implicit);
   if (reached.stage == 1) {
-    if (anyType(module, [](Type type) { return isa<TensorType>(type); }) && !reached.done.contains("tosa-to-tensor"))
+    if (anyType(module, [](Type type) { return isa<TensorType>(type); }) && !reached.done.contains("tosa-to-tensor")) {
+      pm.addNestedPass<func::FuncOp>(createSeparateScales());
       convertTosa(pm);
+    }
     pm.addPass(createInlinerPass());
     pm.addPass(createSymbolDCEPass());
     pm.addPass(createNameSizes());

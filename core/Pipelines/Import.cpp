@@ -51,7 +51,6 @@ static void computeNarrowInSingle(OpPassManager &pm) {
 
 void tilewright::convertTosa(OpPassManager &pm) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(createSeparateScales());
   functions.addPass(tosa::createTosaOptionalDecompositionsPass());
   functions.addPass(tosa::createTosaInferShapesPass());
   functions.addPass(tosa::createTosaMakeBroadcastablePass());
@@ -67,6 +66,7 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
   pm.addPass(createCountWithIndex());           // before what asks how often a loop runs
   pm.addPass(createFlattenVectorElements());
+  pm.addNestedPass<func::FuncOp>(createSeparateScales()); // before casts to narrow floats are bytes
   computeNarrowInSingle(pm);
   pm.addPass(createPadIntegers());
   convertTosa(pm);

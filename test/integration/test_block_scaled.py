@@ -4,11 +4,12 @@ generics and from TOSA, against float64 on the host and on emulated chips."""
 import json
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from conftest import BUILD
-from float8 import SCALE, WIDE, dtype, same_bits
+from float8 import SCALE, WIDE, dtype, load, same_bits, save
 from test_float8 import cast, run
 
 CHIPS = ["cpu:host", "nvidia:H200", "amd:MI300X", "amd:MI350", "accelerator:npu"]
@@ -242,3 +243,90 @@ def test_units_of_bf16_take_scaled_operands(form, target, unit, tool, tmp_path):
     decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json"))
     chosen = [d["choice"]["unit"] for d in decisions if d["decision"] == "contraction"]
     assert len(chosen) == 1 and re.fullmatch(unit, chosen[0].partition(".")[2])
+
+
+#: Of each type of data: half a unit in the last place beyond its largest number, and whether that is rounded down to it.
+LARGEST = {"f8E4M3FN": (464, True), "f8E5M2": (61440, False), "f6E2M3FN": (7.75, False), "f6E3M2FN": (30, False), "f4E2M1FN": (7, False)}
+
+
+def block_scales(x, kind, block=32):
+    """Codes of the scales of blocks of rows, as TOSA 1.1 says."""
+    size = np.abs(x.astype(np.float64)).reshape(x.shape[0], -1, block).max(axis=2)
+    bound, included = LARGEST[kind]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log2(size / bound)
+        exponent = np.ceil(ratio) if included else np.floor(ratio) + 1
+    return np.where(np.isfinite(size), np.clip(exponent, -127, 127) + 127, 255).astype(np.uint8)
+
+
+def quantiser(m, k, have, kind, k_type=None):
+    types = f"tensor<{m}x{k_type or k}x{have}>", f"tensor<{m}x{k_type or k}x{kind}>", f"tensor<{m}x{k_type or k // 32}xf8E8M0FNU>"
+    return f"""func.func @f(%a: {types[0]}) -> ({types[1]}, {types[2]}) {{
+      %d, %s = "tosa.cast_to_block_scaled"(%a) <{{block_size = #tosa.block_size<BLOCK_SIZE_32>}}> : ({types[0]}) -> ({types[1]}, {types[2]})
+      return %d, %s : {types[1]}, {types[2]}
+    }}"""
+
+
+def quantise(x, have, kind, tool, folder, target, text=None):
+    """Data and codes of scales."""
+    (folder / "program.mlir").write_text(text or quantiser(*x.shape, have, kind))
+    outs = [folder / "data.npy", folder / "scales.npy"]
+    tool("tw-run", folder / "program.mlir", "--input", save(folder, "x", x, have), "--output", outs[0], "--output", outs[1], *where(target))
+    return load(outs[0], kind), np.load(outs[1]).view(np.uint8)
+
+
+def blocks_of(have, kind):
+    """Random blocks of all magnitudes, blocks around the bound of the type, blocks of zeros, NaN and infinities."""
+    random = np.random.default_rng(9)
+    x = random.standard_normal((24, 96)) * np.exp2(random.integers(-100, 100, (24, 3))).repeat(32, axis=1)
+    x[0] = 0
+    bound = LARGEST[kind][0] * 2.0**-3
+    x[1:4] = np.minimum(np.abs(x[1:4]), 0.5 * bound)
+    x[1, 5], x[1, 40], x[1, 70] = bound, -bound * (1 + 2.0**-7), bound * (1 - 2.0**-7)
+    x[2, ::32], x[3, 3::32] = bound / 2, LARGEST[kind][0] * 2.0**-120
+    x[4, :32] = 2.0**-126
+    x[5, 7], x[6, 50], x[7, 80] = np.nan, np.inf, -np.inf
+    return x.astype(dtype(have))
+
+
+@pytest.mark.parametrize("target", CHIPS)
+@pytest.mark.parametrize("have, kind", [("f32", "f8E4M3FN"), ("bf16", "f8E5M2"), ("f32", "f6E2M3FN"), ("f32", "f6E3M2FN"), ("bf16", "f4E2M1FN")])
+def test_scales_from_data(have, kind, target, tool, tmp_path):
+    x = blocks_of(have, kind)
+    data, codes = quantise(x, have, kind, tool, tmp_path, target)
+    assert np.array_equal(codes, block_scales(x, kind))
+    scales = np.where(codes == 255, np.nan, np.exp2(codes.astype(np.float64) - 127)).repeat(32, axis=1)
+    exact = x.astype(np.float64) / scales
+    known = np.isfinite(exact)
+    assert np.array_equal(data[known].view(np.uint8), exact[known].astype(np.float32).astype(dtype(kind)).view(np.uint8))
+    assert np.max(np.abs(data[known].astype(np.float64))) == float(ml_dtypes.finfo(dtype(kind)).max)
+    if kind.startswith("f8"):
+        assert np.all(np.isnan(data[~known].astype(np.float64)))
+
+
+def test_scales_from_data_of_any_size(tool, tmp_path):
+    x = blocks_of("f32", "f8E4M3FN")[:, :64]
+    data, codes = quantise(x, "f32", "f8E4M3FN", tool, tmp_path, "cpu:host", quantiser("?", 64, "f32", "f8E4M3FN", "?"))
+    assert np.array_equal(codes, block_scales(x, "f8E4M3FN")) and data.shape == x.shape
+
+
+@pytest.mark.parametrize("target", ["cpu:host", "amd:MI350"])
+def test_activations_are_quantised_for_a_product(target, tool, tmp_path):
+    """tosa.cast_to_block_scaled of one operand, then the product of both, on the unit with scales where there is one."""
+    m, n, k = 256, 192, 256
+    operands, wide = operands_of([(n, k, "f8E4M3FN")])
+    x = np.random.default_rng(2).standard_normal((1, m, k)).astype(np.float32)
+    text = f"""func.func @f(%x: tensor<1x{m}x{k}xf32>, %b: tensor<1x{n}x{k}xf8E4M3FN>, %s: tensor<1x{n}x{k // 32}xf8E8M0FNU>) -> tensor<1x{m}x{n}xf32> {{
+      %d, %t = "tosa.cast_to_block_scaled"(%x) <{{block_size = #tosa.block_size<BLOCK_SIZE_32>}}>
+          : (tensor<1x{m}x{k}xf32>) -> (tensor<1x{m}x{k}xf8E4M3FN>, tensor<1x{m}x{k // 32}xf8E8M0FNU>)
+      %r = "tosa.matmul_t_block_scaled"(%d, %t, %b, %s) <{{block_size = #tosa.block_size<BLOCK_SIZE_32>}}> : (tensor<1x{m}x{k}xf8E4M3FN>,
+          tensor<1x{m}x{k // 32}xf8E8M0FNU>, tensor<1x{n}x{k}xf8E4M3FN>, tensor<1x{n}x{k // 32}xf8E8M0FNU>) -> tensor<1x{m}x{n}xf32>
+      return %r : tensor<1x{m}x{n}xf32>
+    }}"""
+    got = run(tool, tmp_path, text, [x, *(each[None] for each in operands)], ["f32", "f8E4M3FN", "f8E8M0FNU"], "f32", *where(target))
+    scales = np.exp2(block_scales(x[0], "f8E4M3FN").astype(np.float64) - 127).repeat(32, axis=1)
+    left = (x[0] / scales).astype(np.float32).astype(dtype("f8E4M3FN")).astype(np.float64) * scales
+    exact, size = left @ wide[0].T, np.abs(left) @ np.abs(wide[0]).T
+    assert np.all(np.abs(got[0] - exact) <= (k + 2) * 2.0**-23 * size)
+    if target == "amd:MI350":
+        assert unit_of(text, target, tool, tmp_path) == "mxfp8_mxfp8"

@@ -84,8 +84,6 @@ llvm::StringRef insteadOfTosa(llvm::StringRef name) {
     return "it has no meaning here: write out what it computes";
   if (name.starts_with("variable"))
     return "programs keep nothing between calls: make the variable an argument and a result";
-  if (name == "cast_to_block_scaled")
-    return "which scale a block gets is not compiled: compute it with arith, and divide by it";
   if (name == "dim" || (name.ends_with("_shape") && name != "const_shape"))
     return "shapes of TOSA are constants: use tosa.const_shape, or tensor.dim and tensor.reshape";
   return {};

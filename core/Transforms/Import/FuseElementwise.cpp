@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Import/CollapseMaps.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -18,7 +19,9 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tilewright/TargetDescription.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_FUSEELEMENTWISE
@@ -365,8 +368,25 @@ void readThroughUnitViews(func::FuncOp function) {
   });
 }
 
-/// The control function: whether the producer of `operand` moves into its owner; `lanes` as the pass's option.
-bool shouldFuse(OpOperand *operand, bool lanes) {
+/// Whether `producer` rounds numbers that `consumer`, reading them at `operand`, multiplies by scales of blocks:
+/// another of its inputs is read at steps of a loop.
+bool quantisesBlocks(linalg::GenericOp producer, linalg::GenericOp consumer, OpOperand *operand) {
+  auto isWide = [](Value input) {
+    Type element = getElementTypeOrSelf(input.getType());
+    return isa<FloatType>(element) && element.getIntOrFloatBitWidth() > 8;
+  };
+  return llvm::any_of(producer.getDpsInputs(), isWide) &&
+         llvm::any_of(consumer.getDpsInputOperands(), [&](OpOperand *other) {
+           AffineMap map = consumer.getMatchingIndexingMap(other);
+           return other != operand && llvm::any_of(map.getResults(), [](AffineExpr result) {
+                    return result.getKind() == AffineExprKind::FloorDiv;
+                  });
+         });
+}
+
+/// The control function: whether the producer of `operand` moves into its owner; `lanes` as the pass's option, `scaled`
+/// the elements that units of the chip scale.
+bool shouldFuse(OpOperand *operand, bool lanes, ArrayRef<Type> scaled) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || producer->getBlock() != consumer->getBlock())
@@ -388,6 +408,10 @@ bool shouldFuse(OpOperand *operand, bool lanes) {
   }
   if (cheap)
     return true;
+  // What a unit scales is stored, so that the unit can read it.
+  if (llvm::is_contained(scaled, getElementTypeOrSelf(operand->get().getType())) &&
+      quantisesBlocks(producer, consumer, operand))
+    return false;
   // Arithmetic: only where it runs once per element, and nobody else needs the value.
   AffineMap map = consumer.getMatchingIndexingMap(operand);
   return producer->getNumResults() == 1 && map.isPermutation();
@@ -397,6 +421,15 @@ struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> 
   using FuseElementwiseBase::FuseElementwiseBase;
 
   void runOnOperation() override {
+    scaled.clear();
+    if (auto chip = tilewright::targetOf(getOperation())) {
+      for (const tilewright::MatrixUnit &unit : (*chip)->units())
+        if (unit.scales)
+          for (const tilewright::UnitOperand *each : {&unit.a, &unit.b})
+            scaled.push_back(tilewright::elementType(each->element, &getContext()));
+    } else {
+      llvm::consumeError(chip.takeError()); // compiled for no chip
+    }
     if (failed(reshapeIndices(getOperation())) || failed(tilewright::collapseMaps(getOperation())))
       return signalPassFailure();
     sliceBeforePermuting(getOperation());
@@ -413,8 +446,8 @@ struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> 
   LogicalResult fuse() {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    linalg::populateElementwiseOpsFusionPatterns(patterns,
-                                                 [this](OpOperand *operand) { return shouldFuse(operand, lanes); });
+    linalg::populateElementwiseOpsFusionPatterns(
+        patterns, [this](OpOperand *operand) { return shouldFuse(operand, lanes, scaled); });
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     affine::AffineApplyOp::getCanonicalizationPatterns(patterns, context);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
@@ -422,6 +455,9 @@ struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> 
     return applyPatternsGreedily(getOperation(), std::move(patterns),
                                  GreedyRewriteConfig().setUseTopDownTraversal(true));
   }
+
+private:
+  SmallVector<Type> scaled; // elements that units of the chip multiply by scales
 };
 
 } // namespace

@@ -92,7 +92,8 @@ def SeparateScales : Pass<"separate-scales", "::mlir::func::FuncOp"> {
     `tosa.matmul_t_block_scaled`, `tosa.cast_from_block_scaled` and generics that sum products of operands and scales
     become one form: a generic for each scaled operand that multiplies it by its scale, one scale for 32 elements say, and
     a sum of products of the results. A factor is taken apart where its scale is read by fewer loops than its data, or by
-    steps of one, and where each product is in more than one sum.
+    steps of one, and where each product is in more than one sum. `tosa.cast_to_block_scaled` becomes the largest magnitude
+    of each block, the exponent of its scale, and the elements divided by it.
 
     ```mlir
     %c = linalg.generic {maps (i, k), (i, k floordiv 32), (j, k), (i, j)} ins(%a, %s, %b) {

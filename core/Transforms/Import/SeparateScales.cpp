@@ -13,7 +13,8 @@
 ///   C[i, j] += W[i, k] * V[j, k]                         a contraction like any other
 ///
 /// TOSA's operations on block-scaled tensors become this form; a generic whose
-/// factors are products of an operand and its scale is taken apart.
+/// factors are products of an operand and its scale is taken apart. A cast to
+/// such a tensor becomes the reduction that its scales need, and two maps.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,8 @@
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/APFloat.h"
+#include <cmath>
 
 namespace tilewright {
 #define GEN_PASS_DEF_SEPARATESCALES
@@ -75,6 +78,157 @@ struct LowerCast : OpRewritePattern<tosa::CastFromBlockScaledOp> {
                                type.getElementType());
     b.replaceOp(op, result.getType() == type ? result : tensor::CastOp::create(b, op.getLoc(), type, result));
     return success();
+  }
+};
+
+/// Where the largest number of a block overflows: half a unit in the last place beyond the largest number of its type.
+struct RoundsToLargest {
+  explicit RoundsToLargest(const llvm::fltSemantics &type) {
+    const llvm::APFloat largest = llvm::APFloat::getLargest(type);
+    exponent = ilogb(largest);
+    const double half = std::ldexp(1.0, exponent - int(llvm::APFloat::semanticsPrecision(type)));
+    significand = std::ldexp(largest.convertToDouble() + half, -exponent);
+    isIncluded = !largest.bitcastToAPInt()[0];
+  }
+  int exponent;
+  double significand; // 1 to 2
+  bool isIncluded;    // this number itself, a tie, is rounded to the largest one, whose code is even
+};
+
+/// A scale for each block of the last dimension, the least power of two by which no element of the block is rounded
+/// beyond the largest number of the type, and the elements divided by it: TOSA 1.1. In bits of f32, m the largest
+/// magnitude:
+///
+///   code = max(0, (bits(m) + carry) >> 23 - exponent), 255 (NaN) where m is no number
+///
+/// where `carry` reaches the exponent if m's significand is one that overflows.
+struct LowerCastTo : OpRewritePattern<tosa::CastToBlockScaledOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tosa::CastToBlockScaledOp op, PatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value data = op.getInputData();
+    auto type = dyn_cast<RankedTensorType>(data.getType());
+    auto dataType = dyn_cast<RankedTensorType>(op.getOutputData().getType());
+    auto scaleType = dyn_cast<RankedTensorType>(op.getOutputScale().getType());
+    if (!type || !dataType || !scaleType || !isa<Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
+      return b.notifyMatchFailure(op, "only arrays of f32, f16 and bf16 have scales");
+    const auto block = int64_t(op.getBlockSize());
+    const RoundsToLargest bound(cast<FloatType>(dataType.getElementType()).getFloatSemantics());
+    Value codes = codesOf(b, loc, largestOfBlocks(b, loc, data, block), bound);
+    Type f32 = b.getF32Type();
+    const unsigned rank = type.getRank();
+    AffineMap all = b.getMultiDimIdentityMap(rank);
+    auto bitsToFloat = [&](OpBuilder &nested, Location at, Value bits) -> Value {
+      return arith::BitcastOp::create(nested, at, f32, bits);
+    };
+    auto number = [&](OpBuilder &nested, Location at, int64_t value) -> Value {
+      return arith::ConstantOp::create(nested, at, nested.getI32IntegerAttr(int32_t(value)));
+    };
+    // As the exponent of an f32: 0 is a zero, 255 an infinity there, which become 2^-127 and NaN.
+    Value scales =
+        tilewright::buildMap(
+            b, loc, codes, all, emptyLike(b, loc, codes, scaleType.getElementType()),
+            [&](OpBuilder &nested, Location at, ValueRange args) {
+              Value bits = arith::ShLIOp::create(nested, at, args[0], number(nested, at, mantissaBits));
+              linalg::YieldOp::create(nested, at,
+                                      convert(nested, at, bitsToFloat(nested, at, bits), scaleType.getElementType()));
+            })
+            .getResult(0);
+    SmallVector<AffineExpr> coarse(all.getResults());
+    coarse.back() = coarse.back().floorDiv(block);
+    Value elements =
+        tilewright::buildMap(
+            b, loc, {data, codes}, {all, AffineMap::get(rank, 0, coarse, b.getContext())},
+            emptyLike(b, loc, data, dataType.getElementType()),
+            [&](OpBuilder &nested, Location at, ValueRange args) {
+              // 2^-(code - 127), whose exponent is from 1 to 254.
+              Value exponent = arith::SubIOp::create(nested, at, number(nested, at, largestExponent), args[1]);
+              Value bits = arith::ShLIOp::create(nested, at, exponent, number(nested, at, mantissaBits));
+              Value isNone =
+                  arith::CmpIOp::create(nested, at, arith::CmpIPredicate::eq, args[1], number(nested, at, noExponent));
+              bits = arith::SelectOp::create(nested, at, isNone, number(nested, at, quietNaN), bits);
+              Value product =
+                  arith::MulFOp::create(nested, at, convert(nested, at, args[0], f32), bitsToFloat(nested, at, bits));
+              linalg::YieldOp::create(nested, at, convert(nested, at, product, dataType.getElementType()));
+            })
+            .getResult(0);
+    auto as = [&](Value value, RankedTensorType wanted) -> Value {
+      return value.getType() == wanted ? value : tensor::CastOp::create(b, loc, wanted, value).getResult();
+    };
+    b.replaceOp(op, {as(elements, dataType), as(scales, scaleType)});
+    return success();
+  }
+
+private:
+  /// Of f32.
+  static constexpr int64_t mantissaBits = 23, largestExponent = 254, noExponent = 255, infinity = 0x7f800000,
+                           quietNaN = 0x7fc00000, magnitudeBits = 0x7fffffff;
+
+  /// `value`, an f32, without its sign.
+  static Value magnitude(OpBuilder &b, Location loc, Value value) {
+    Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), value);
+    Value mask = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(magnitudeBits));
+    return arith::BitcastOp::create(b, loc, b.getF32Type(), arith::AndIOp::create(b, loc, bits, mask));
+  }
+
+  /// The largest magnitude of each block, as f32; NaN where one is.
+  static Value largestOfBlocks(OpBuilder &b, Location loc, Value data, int64_t block) {
+    auto type = cast<RankedTensorType>(data.getType());
+    const unsigned rank = type.getRank();
+    SmallVector<int64_t> shape(type.getShape());
+    const int64_t length = shape.back();
+    shape.back() = ShapedType::isDynamic(length) ? length : length / block;
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, data);
+    if (auto value = dyn_cast<Value>(sizes.back()))
+      sizes.back() = arith::DivUIOp::create(b, loc, value, arith::ConstantIndexOp::create(b, loc, block)).getResult();
+    else
+      sizes.back() = b.getIndexAttr(length / block);
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+    Value init = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
+    Value none = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+    SmallVector<ReassociationIndices> groups;
+    for (unsigned d = 0; d < rank; ++d)
+      groups.push_back({int64_t(d)});
+    groups.back().push_back(rank);
+    shape.push_back(block);
+    sizes.push_back(b.getIndexAttr(block));
+    Value blocks =
+        tensor::ExpandShapeOp::create(b, loc, RankedTensorType::get(shape, type.getElementType()), data, groups, sizes);
+    AffineMap whole = b.getMultiDimIdentityMap(rank + 1);
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+    loops.push_back(utils::IteratorType::reduction);
+    return linalg::GenericOp::create(
+               b, loc, none.getType(), blocks, none, ArrayRef<AffineMap>{whole, whole.dropResult(rank)}, loops,
+               [](OpBuilder &nested, Location at, ValueRange args) {
+                 Value wide = convert(nested, at, args[0], nested.getF32Type());
+                 Value size = magnitude(nested, at, wide);
+                 linalg::YieldOp::create(nested, at, arith::MaximumFOp::create(nested, at, args[1], size).getResult());
+               })
+        .getResult(0);
+  }
+
+  /// The codes of the scales of blocks whose largest magnitudes are `largest`, as i32.
+  static Value codesOf(OpBuilder &b, Location loc, Value largest, const RoundsToLargest &bound) {
+    const auto rank = cast<RankedTensorType>(largest.getType()).getRank();
+    const int64_t one = int64_t(1) << mantissaBits;
+    const auto mantissa = static_cast<int64_t>((bound.significand - 1) * double(one));
+    const int64_t carry = one - mantissa - bound.isIncluded;
+    return tilewright::buildMap(
+               b, loc, largest, b.getMultiDimIdentityMap(rank), emptyLike(b, loc, largest, b.getI32Type()),
+               [&](OpBuilder &nested, Location at, ValueRange args) {
+                 auto number = [&](int64_t value) -> Value {
+                   return arith::ConstantOp::create(nested, at, nested.getI32IntegerAttr(int32_t(value)));
+                 };
+                 Value bits = arith::BitcastOp::create(nested, at, nested.getI32Type(), args[0]);
+                 Value exponent = arith::AddIOp::create(nested, at, bits, number(carry));
+                 exponent = arith::ShRUIOp::create(nested, at, exponent, number(mantissaBits));
+                 Value code = arith::SubIOp::create(nested, at, exponent, number(bound.exponent));
+                 code = arith::MaxSIOp::create(nested, at, code, number(0));
+                 Value isNone = arith::CmpIOp::create(nested, at, arith::CmpIPredicate::uge, bits, number(infinity));
+                 code = arith::SelectOp::create(nested, at, isNone, number(noExponent), code);
+                 linalg::YieldOp::create(nested, at, code);
+               })
+        .getResult(0);
   }
 };
 
@@ -276,7 +430,7 @@ private:
 struct SeparateScales : tilewright::impl::SeparateScalesBase<SeparateScales> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerCast, LowerMatmul, SeparateFactors>(&getContext());
+    patterns.add<LowerCast, LowerCastTo, LowerMatmul, SeparateFactors>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

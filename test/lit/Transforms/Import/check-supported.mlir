@@ -142,12 +142,3 @@ func.func @f(%a: tensor<?x0xi1>, %b: tensor<bf16>, %n: index) -> (tensor<?x0xi1>
   %c = arith.constant 1 : i64
   return %a, %c : tensor<?x0xi1>, i64
 }
-
-// -----
-
-func.func @f(%a: tensor<4x64xf32>) -> (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>) {
-  // expected-error@+1 {{unsupported operation: 'tosa.cast_to_block_scaled'; which scale a block gets is not compiled: compute it with arith, and divide by it}}
-  %d, %s = "tosa.cast_to_block_scaled"(%a) <{block_size = #tosa.block_size<BLOCK_SIZE_32>}>
-      : (tensor<4x64xf32>) -> (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>)
-  return %d, %s : tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
-}

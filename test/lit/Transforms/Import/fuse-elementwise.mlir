@@ -433,3 +433,65 @@ func.func @positions(%table: tensor<64x8xf32>) -> tensor<32x8xf32> {
   } -> tensor<32x8xf32>
   return %rows : tensor<32x8xf32>
 }
+
+// -----
+
+// Numbers that are rounded for a unit with scales are stored for it; without such a unit they are computed where they
+// are scaled.
+module attributes {tilewright.target = "amd:MI350"} {
+// CHECK-LABEL: func @quantised
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+func.func @quantised(%x: tensor<8x64xf32>, %s: tensor<8x2xf8E8M0FNU>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf8E4M3FN>
+  %q = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf8E4M3FN>) {
+  ^bb0(%a: f32, %o: f8E4M3FN):
+    %two = arith.constant 2.0 : f32
+    %0 = arith.mulf %a, %two : f32
+    %1 = arith.truncf %0 : f32 to f8E4M3FN
+    linalg.yield %1 : f8E4M3FN
+  } -> tensor<8x64xf8E4M3FN>
+  %f = tensor.empty() : tensor<8x64xf32>
+  %w = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k floordiv 32)>,
+                                        affine_map<(i, k) -> (i, k)>], iterator_types = ["parallel", "parallel"]}
+      ins(%q, %s : tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>) outs(%f : tensor<8x64xf32>) {
+  ^bb0(%a: f8E4M3FN, %b: f8E8M0FNU, %o: f32):
+    %0 = arith.extf %a : f8E4M3FN to f32
+    %1 = arith.extf %b : f8E8M0FNU to f32
+    %2 = arith.mulf %0, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<8x64xf32>
+  return %w : tensor<8x64xf32>
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+// CHECK-LABEL: func @quantised
+// CHECK: linalg.generic
+// CHECK-NOT: linalg.generic
+func.func @quantised(%x: tensor<8x64xf32>, %s: tensor<8x2xf8E8M0FNU>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf8E4M3FN>
+  %q = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf8E4M3FN>) {
+  ^bb0(%a: f32, %o: f8E4M3FN):
+    %two = arith.constant 2.0 : f32
+    %0 = arith.mulf %a, %two : f32
+    %1 = arith.truncf %0 : f32 to f8E4M3FN
+    linalg.yield %1 : f8E4M3FN
+  } -> tensor<8x64xf8E4M3FN>
+  %f = tensor.empty() : tensor<8x64xf32>
+  %w = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k floordiv 32)>,
+                                        affine_map<(i, k) -> (i, k)>], iterator_types = ["parallel", "parallel"]}
+      ins(%q, %s : tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>) outs(%f : tensor<8x64xf32>) {
+  ^bb0(%a: f8E4M3FN, %b: f8E8M0FNU, %o: f32):
+    %0 = arith.extf %a : f8E4M3FN to f32
+    %1 = arith.extf %b : f8E8M0FNU to f32
+    %2 = arith.mulf %0, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<8x64xf32>
+  return %w : tensor<8x64xf32>
+}
+}

@@ -83,3 +83,25 @@ func.func @cast(%a: tensor<4x64xf8E4M3FN>, %s: tensor<4x2xf8E8M0FNU>) -> tensor<
       : (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>) -> tensor<4x64xbf16>
   return %r : tensor<4x64xbf16>
 }
+
+// -----
+
+// A cast: the largest magnitude of each block, the exponent of its scale, and the elements times its reciprocal.
+// CHECK-LABEL: func.func @cast_to
+// CHECK:      %[[BLOCKS:.*]] = tensor.expand_shape %arg0 {{\[\[}}0], [1, 2]] output_shape [%{{.*}}, 2, 32]
+// CHECK:      %[[LARGEST:.*]] = linalg.generic {{.*}}"reduction"]} ins(%[[BLOCKS]]
+// CHECK:        arith.andi
+// CHECK:        arith.maximumf
+// CHECK:      %[[CODES:.*]] = linalg.generic {{.*}} ins(%[[LARGEST]]
+// CHECK:        arith.shrui
+// CHECK:        arith.select
+// CHECK:      %[[SCALES:.*]] = linalg.generic {{.*}} ins(%[[CODES]]
+// CHECK:        arith.truncf %{{.*}} : f32 to f8E8M0FNU
+// CHECK:      %[[DATA:.*]] = linalg.generic {{.*}} ins(%arg0, %[[CODES]]
+// CHECK:        arith.truncf %{{.*}} : f32 to f8E4M3FN
+// CHECK:      return %[[DATA]], %[[SCALES]]
+func.func @cast_to(%a: tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %d, %s = "tosa.cast_to_block_scaled"(%a) <{block_size = #tosa.block_size<BLOCK_SIZE_32>}>
+      : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>)
+  return %d, %s : tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+}
