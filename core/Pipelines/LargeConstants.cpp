@@ -79,9 +79,13 @@ LargeConstants LargeConstants::reserve(mlir::ModuleOp module, const llvm::Target
     auto addresses = addressesOf(global, module);
     if (!addresses)
       continue;
-    const uint64_t offset = llvm::alignTo(constants.size, alignment);
-    constants.parts.push_back({offset, bytes, global->hasAttr(filedAttr)});
-    constants.size = offset + bytes.size();
+    auto equal = llvm::find_if(constants.parts, [&](const Part &each) { return each.bytes == bytes; });
+    const bool isNew = equal == constants.parts.end();
+    const uint64_t offset = isNew ? llvm::alignTo(constants.size, alignment) : equal->offset;
+    if (isNew) {
+      constants.parts.push_back({offset, bytes, global->hasAttr(filedAttr)});
+      constants.size = offset + bytes.size();
+    }
     for (mlir::LLVM::AddressOfOp address : *addresses) {
       builder.setInsertionPoint(address);
       mlir::Location loc = address.getLoc();

@@ -15,7 +15,7 @@
 ///   object or library:   code | reserved section | code      in memory: without the section's T bytes
 ///   file:                code | w | v | ...      | code
 ///
-/// Each constant begins at a multiple of 64 bytes.
+/// Each constant begins at a multiple of 64 bytes; equal ones are there once.
 ///
 //===----------------------------------------------------------------------===//
 
