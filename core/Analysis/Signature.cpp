@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
+#include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/Settings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +28,7 @@ using namespace tilewright;
 SmallVector<func::FuncOp> tilewright::publicFunctions(ModuleOp module) {
   SmallVector<func::FuncOp> result;
   for (auto function : module.getOps<func::FuncOp>())
-    if (function.isPublic() && !function.isExternal())
+    if (function.isPublic() && !function.isExternal() && !function->hasAttr(foldsAttr))
       result.push_back(function);
   return result;
 }

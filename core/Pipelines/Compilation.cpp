@@ -12,6 +12,7 @@
 #include "core/Pipelines/Compilation.h"
 #include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Settings.h"
+#include "core/Pipelines/FoldConstants.h"
 #include "core/Pipelines/Header.h"
 #include "core/Transforms/Lower/LLVM/CheckReport.h"
 #include "tilewright/Cores.h"
@@ -124,8 +125,11 @@ llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, ll
   ProgramForm form = programForm(**chip);
   if (form == ProgramForm::Source && !output.kind.empty()) // the vendor's compiler makes the vectors
     module->setAttr(scalarCodeAttr, mlir::UnitAttr::get(module.getContext()));
-  if (form == ProgramForm::Functions)
+  mlir::OwningOpRef<mlir::ModuleOp> again; // to compile without folding
+  if (form == ProgramForm::Functions) {
     module->setAttr(tilewright::bindAttr, mlir::UnitAttr::get(module.getContext()));
+    again = prepareFolding(module, options.target);
+  }
   if (mlir::failed(runStages(module, 1, 4, options)))
     return failed();
   Compilation result;
@@ -144,6 +148,8 @@ llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, ll
       return error;
   if (mlir::failed(runStages(module, 5, 5, options)))
     return failed();
+  if (again && !output.kind.empty() && mlir::failed(foldConstants(module)))
+    return compileProgram(*again, function, options, output);
   if (!output.header.empty()) {
     HeaderChecks checks{module->hasAttr(checkIndicesAttr), {}};
     for (const Signature &signature : result.signatures)

@@ -14,6 +14,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/DeviceProgram.h"
+#include "core/Pipelines/FoldConstants.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/KernelTrace.h"
 #include "core/Runtime/C/Profiler.h"
@@ -83,8 +84,12 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   options.tileLoops |= place.model;
   if (place.model)
     module->setAttr(nativeCodeAttr, UnitAttr::get(module.getContext()));
-  if (place.isHost())
+  OwningOpRef<ModuleOp> again; // to compile without folding
+  if (place.isHost()) {
     module->setAttr(bindAttr, UnitAttr::get(module.getContext()));
+    if (first == 1)
+      again = prepareFolding(module, options.target);
+  }
   if (place.traced)
     module->setAttr(tracedAttr, ArrayAttr::get(module.getContext(), {}));
   double begin = secondsNow();
@@ -108,6 +113,11 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   OwningOpRef<ModuleOp> tiles = place.emulator ? module.clone() : ModuleOp();
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
+  if (mlir::failed(foldConstants(module))) { // after a remark
+    if (again)
+      return compile(*again, first, given, last, place);
+    return llvm::createStringError("the program's constants cannot be packed");
+  }
   double passes = secondsNow() - begin;
   auto result = load(module, *signature, place, tiles.get(), std::move(bind));
   if (!result)

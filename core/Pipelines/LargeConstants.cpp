@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/LargeConstants.h"
+#include "core/Pipelines/FileMemory.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -78,9 +79,13 @@ LargeConstants LargeConstants::reserve(mlir::ModuleOp module, const llvm::Target
     auto addresses = addressesOf(global, module);
     if (!addresses)
       continue;
-    const uint64_t offset = llvm::alignTo(constants.size, alignment);
-    constants.parts.push_back({offset, bytes});
-    constants.size = offset + bytes.size();
+    auto equal = llvm::find_if(constants.parts, [&](const Part &each) { return each.bytes == bytes; });
+    const bool isNew = equal == constants.parts.end();
+    const uint64_t offset = isNew ? llvm::alignTo(constants.size, alignment) : equal->offset;
+    if (isNew) {
+      constants.parts.push_back({offset, bytes, global->hasAttr(filedAttr)});
+      constants.size = offset + bytes.size();
+    }
     for (mlir::LLVM::AddressOfOp address : *addresses) {
       builder.setInsertionPoint(address);
       mlir::Location loc = address.getLoc();
@@ -112,7 +117,13 @@ void Artifact::write(llvm::raw_ostream &os) const {
   uint64_t written = 0;
   for (const LargeConstants::Part &part : constants.parts) {
     os.write_zeros(part.offset - written);
-    os << llvm::StringRef(part.bytes.data(), part.bytes.size());
+    llvm::StringRef rest(part.bytes.data(), part.bytes.size());
+    while (part.isFile && rest.size() > FileMemory::window) {
+      os << rest.take_front(FileMemory::window);
+      letGo(rest.take_front(FileMemory::window));
+      rest = rest.drop_front(FileMemory::window);
+    }
+    os << rest;
     written = part.offset + part.bytes.size();
   }
   os << llvm::StringRef(bytes).drop_front(position);

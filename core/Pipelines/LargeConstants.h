@@ -15,29 +15,31 @@
 ///   object or library:   code | reserved section | code      in memory: without the section's T bytes
 ///   file:                code | w | v | ...      | code
 ///
-/// Each constant begins at a multiple of 64 bytes.
+/// Each constant begins at a multiple of 64 bytes; equal ones are there once.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_PIPELINES_LARGECONSTANTS_H
 #define TILEWRIGHT_CORE_PIPELINES_LARGECONSTANTS_H
 
+#include "core/Analysis/FoldedConstants.h"
 #include "tilewright/Compiler.h"
 
 namespace tilewright {
 
-/// Constants of at least so many bytes are not numbers for LLVM.
-constexpr uint64_t largeConstantBytes = 1 << 16;
-
 /// The bytes of a global of the LLVM dialect that is at least `largeConstantBytes` long and in the machine's order;
 /// empty: it is another. The module's context keeps the memory.
 llvm::ArrayRef<char> largeConstant(mlir::Operation *global);
+
+/// A unit attribute of globals of the LLVM dialect whose bytes are pages of a file (FileMemory).
+constexpr const char *filedAttr = "tilewright.filed";
 
 /// The constants of a module that were taken out of it.
 struct LargeConstants {
   struct Part {
     uint64_t offset; // bytes from the beginning of the reserved section
     llvm::ArrayRef<char> bytes;
+    bool isFile; // they are pages of a file, which are let go when they were written
   };
   std::vector<Part> parts;
   uint64_t size = 0; // bytes of the section

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/LargeLiterals.h"
+#include "core/Pipelines/FileMemory.h"
 #include "core/Pipelines/LargeConstants.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -18,7 +19,6 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Regex.h"
 #include <sys/mman.h>
 
@@ -31,15 +31,6 @@ static constexpr llvm::StringLiteral magic = "tilewright large";
 static constexpr size_t window = 1 << 24; // bytes of text that are read at a time
 static constexpr size_t resourceAlignment = 64;
 
-/// What the system is told of the whole pages of a piece of memory.
-static void advise(llvm::StringRef memory, int advice) {
-  const uintptr_t page = llvm::sys::Process::getPageSizeEstimate();
-  const uintptr_t begin = llvm::alignTo(reinterpret_cast<uintptr_t>(memory.begin()), page);
-  const uintptr_t end = llvm::alignDown(reinterpret_cast<uintptr_t>(memory.end()), page);
-  if (begin < end)
-    (void)madvise(reinterpret_cast<void *>(begin), end - begin, advice);
-}
-
 /// Where the string ends whose contents begin at `begin`: the place of its closing quote.
 static size_t endOfString(llvm::StringRef text, size_t begin, bool isMapped) {
   size_t place = begin;
@@ -51,7 +42,7 @@ static size_t endOfString(llvm::StringRef text, size_t begin, bool isMapped) {
       if (found == llvm::StringRef::npos) {
         place += part.size();
         if (isMapped)
-          advise(part, MADV_DONTNEED);
+          letGo(part);
       }
     }
     if (found == llvm::StringRef::npos)
@@ -100,7 +91,7 @@ static std::optional<mlir::AsmResourceBlob> blobOf(llvm::StringRef digits, bool 
     if (!decode(part, bytes.slice(begin / 2, part.size() / 2)))
       return std::nullopt;
     if (isMapped)
-      advise(part, MADV_DONTNEED);
+      letGo(part);
   }
   return blob;
 }

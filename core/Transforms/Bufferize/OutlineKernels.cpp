@@ -13,15 +13,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -94,13 +96,31 @@ Value argumentFor(Value memref) {
   return memref;
 }
 
-/// Whether `value` is a constant argument of a public function, or a view of one.
-bool isConstantArgument(Value value) {
-  auto array = dyn_cast<MemrefValue>(value);
-  auto argument = array ? dyn_cast<BlockArgument>(Value(memref::skipViewLikeOps(array))) : BlockArgument();
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function && function.isPublic() && argument.getOwner()->isEntryBlock() &&
-         function.getArgAttr(argument.getArgNumber(), tilewright::constantAttr);
+/// Whether `global` has contents that are worth to be packed once.
+bool isLargeConstant(memref::GlobalOp global) {
+  auto contents = global ? dyn_cast_or_null<ElementsAttr>(global.getConstantInitValue()) : ElementsAttr();
+  return contents && !contents.isSplat() && contents.getElementType().isIntOrFloat() &&
+         global.getType().getNumElements() * tilewright::elementBytes(global.getType().getElementType()) >=
+             int64_t(tilewright::largeConstantBytes);
+}
+
+/// Whether `value` is the same in many calls of the public function `host`: a constant argument, a large constant of a
+/// module that folds these, or a view of one that no number of the function chooses.
+bool isConstantArray(Value value, func::FuncOp host, const SymbolTable &symbols) {
+  auto isNumber = [](Value operand) { return matchPattern(operand, m_Constant()); };
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
+    if (!llvm::all_of(view->getOperands(), [&](Value each) { return each == view.getViewSource() || isNumber(each); }))
+      return false;
+    value = view.getViewSource();
+  }
+  if (!host.isPublic())
+    return false;
+  if (auto global = value.getDefiningOp<memref::GetGlobalOp>())
+    return tilewright::foldsConstants(host->getParentOp()) &&
+           isLargeConstant(symbols.lookup<memref::GlobalOp>(global.getName()));
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getOwner() == &host.front() &&
+         host.getArgAttr(argument.getArgNumber(), tilewright::constantAttr);
 }
 
 /// What one operation of a sequence reads and writes, as kernel arguments.
@@ -381,7 +401,7 @@ private:
     if (group.opaque && !conflictsWithItself(footprintOf(group.ops.front())))
       kernel->setAttr(tilewright::apartAttr, b.getUnitAttr());
     for (auto [position, value] : llvm::enumerate(ordered))
-      if (isConstantArgument(value))
+      if (isConstantArray(value, host, symbols))
         kernel.setArgAttr(position, tilewright::constantAttr, b.getUnitAttr());
     symbols.insert(kernel, std::next(host->getIterator()));
 

@@ -11,14 +11,21 @@
 ///   func @f(%x, %w {constant}, %y)  { call @k(%x, %w, %y) }     @k: b = pack w;  y = x * b
 ///   ->
 ///   func @f_bind(%w, %bound)        { call @k_bind(%w, %bound[0]) }          @k_bind: b = pack w
-///   func @f(%x, %w, %bound, %y)     { call @k(%x, %w, %y, %bound[0]) }       @k: y = x * b
+///   func @f(%x, %w, %bound, %y)     { call @k(%x, %y, %bound[0]) }           @k: y = x * b
 ///
-/// All buffers of a function lie in one array of bytes, each on a line of its own.
+/// All buffers of a function lie in one array of bytes, each on a line of its own. What is filled from constants of the
+/// module alone is such a constant too, which the compiler computes (core/Pipelines/FoldConstants.h):
+///
+///   func @f(%x, %y)   { %w = get_global @w;  call @k(%x, %w, %y) }
+///   ->
+///   func @fold()      { %w = get_global @w;  %b = get_global @packed;  call @k_bind(%w, %b) }
+///   func @f(%x, %y)   { %b = get_global @packed;  call @k(%x, %y, %b) }
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
@@ -29,6 +36,7 @@
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -55,8 +63,12 @@ public:
 
   /// Takes the filling of bound buffers out of `kernel`; null where it has none.
   std::optional<BoundKernel> split(func::FuncOp kernel);
-  /// Makes `function` and a function that binds its constants of one whose calls of `kernels` lack the buffers.
+  /// Makes `function` and a function that binds its constants of one whose calls of `kernels` lack the buffers. What
+  /// follows from constants of the module alone goes into the function that folds these.
   void bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundKernel> &kernels);
+  /// Takes constants that nothing of a kernel reads any more out of its arguments and its calls: a large constant of
+  /// the module is in the program for those that read it.
+  void dropUnread(const llvm::MapVector<StringRef, BoundKernel> &kernels);
 
 private:
   /// A call whose kernel has bound buffers, and where these lie among the bytes.
@@ -68,6 +80,9 @@ private:
 
   func::FuncOp makeFilling(func::FuncOp kernel, ArrayRef<Operation *> moved, ArrayRef<Value> arguments,
                            ArrayRef<Value> temporaries, ArrayRef<memref::AllocOp> buffers);
+  void fold(func::CallOp call, const BoundKernel &kernel);
+  SmallVector<memref::GlobalOp> foldedBy(func::CallOp call, const BoundKernel &kernel);
+  void addBuffers(func::CallOp call, unsigned position, ValueRange buffers);
   void makeBinding(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
   bool isRead(Value array) const;
   void passBytes(func::FuncOp function, ArrayRef<Call> calls, MemRefType bytes);
@@ -75,6 +90,8 @@ private:
   SmallVector<Value> viewsOf(OpBuilder &b, Value bytes, const Call &call);
 
   SymbolTable symbols;
+  func::FuncOp folding;                                     // fills `folded`; null: nothing does yet
+  llvm::StringMap<SmallVector<memref::GlobalOp, 1>> folded; // by the kernel that fills them, and of what
 };
 
 /// The operations of `body` that fill `buffers`, and those whose values they take, in their order; no allocations.
@@ -203,6 +220,78 @@ SmallVector<Value> Binder::viewsOf(OpBuilder &b, Value bytes, const Call &call) 
   return views;
 }
 
+/// Whether what fills the buffers of a call reads constants of the module alone.
+bool followsFromModule(func::CallOp call, const BoundKernel &kernel) {
+  return llvm::all_of(kernel.constants, [&](unsigned position) {
+    auto array = cast<MemrefValue>(call.getOperand(position));
+    return memref::skipViewLikeOps(array).getDefiningOp<memref::GetGlobalOp>();
+  });
+}
+
+/// The operations that make `value` of a constant of the module, as text.
+void print(Value value, llvm::raw_ostream &os) {
+  Operation *op = value.getDefiningOp();
+  os << op->getName() << op->getAttrDictionary() << value.getType() << '(';
+  for (Value operand : op->getOperands())
+    print(operand, os);
+  os << ')';
+}
+
+/// The constants that hold the buffers of `call`. Calls of all functions that fill theirs by one kernel from the same
+/// constants share them.
+SmallVector<memref::GlobalOp> Binder::foldedBy(func::CallOp call, const BoundKernel &kernel) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << kernel.fills->getAttr(SymbolTable::getSymbolAttrName());
+  for (unsigned position : kernel.constants)
+    print(call.getOperand(position), os);
+  auto [known, isNew] = folded.try_emplace(key);
+  if (!isNew)
+    return llvm::to_vector(known->second);
+
+  auto module = call->getParentOfType<ModuleOp>();
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  const Location loc = call.getLoc();
+  if (!folding) {
+    folding = func::FuncOp::create(b, module.getLoc(), "tilewright.fold", b.getFunctionType({}, {}));
+    symbols.insert(folding);
+    folding->setAttr(foldsAttr, folding.getNameAttr());
+    b.setInsertionPointToStart(folding.addEntryBlock());
+    func::ReturnOp::create(b, module.getLoc());
+  }
+  b.setInsertionPoint(folding.front().getTerminator());
+  IRMapping mapping;
+  SmallVector<Value> operands;
+  for (unsigned position : kernel.constants)
+    operands.push_back(clone(call.getOperand(position), b, mapping));
+  for (MemRefType buffer : kernel.buffers) {
+    auto global = memref::GlobalOp::create(b, loc, "tilewright.packed", b.getStringAttr("private"), buffer,
+                                           /*initial_value=*/Attribute(), /*constant=*/true,
+                                           b.getI64IntegerAttr(bufferAlignment));
+    global->remove();
+    symbols.insert(global, folding->getIterator());
+    operands.push_back(memref::GetGlobalOp::create(b, loc, buffer, global.getName()));
+    known->second.push_back(global);
+  }
+  func::CallOp::create(b, loc, kernel.fills, operands);
+  return llvm::to_vector(known->second);
+}
+
+/// Gives `call` the buffers as constants of the module.
+void Binder::fold(func::CallOp call, const BoundKernel &kernel) {
+  OpBuilder b(call);
+  SmallVector<Value> buffers;
+  for (memref::GlobalOp global : foldedBy(call, kernel))
+    buffers.push_back(memref::GetGlobalOp::create(b, call.getLoc(), global.getType(), global.getName()));
+  addBuffers(call, kernel.position, buffers);
+}
+
+void Binder::addBuffers(func::CallOp call, unsigned position, ValueRange buffers) {
+  SmallVector<Value> operands(call.getOperands());
+  operands.insert(operands.begin() + position, buffers.begin(), buffers.end());
+  call.getOperandsMutable().assign(operands);
+}
+
 void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundKernel> &kernels) {
   SmallVector<Call> calls;
   int64_t bytes = 0;
@@ -210,6 +299,8 @@ void Binder::bind(func::FuncOp function, const llvm::MapVector<StringRef, BoundK
     auto kernel = kernels.find(call.getCallee());
     if (kernel == kernels.end())
       return;
+    if (followsFromModule(call, kernel->second))
+      return fold(call, kernel->second);
     Call &added = calls.emplace_back(Call{call, &kernel->second, {}});
     for (MemRefType buffer : kernel->second.buffers) {
       added.offsets.push_back(bytes);
@@ -291,11 +382,24 @@ void Binder::passBytes(func::FuncOp function, ArrayRef<Call> calls, MemRefType b
   if (auto inputs = function->getAttrOfType<IntegerAttr>("tilewright.inputs"))
     function->setAttr("tilewright.inputs", b.getI64IntegerAttr(inputs.getInt() + 1));
   for (const Call &each : calls) {
-    func::CallOp call = each.op;
-    b.setInsertionPoint(call);
-    SmallVector<Value> operands(call.getOperands()), views = viewsOf(b, function.getArgument(position), each);
-    operands.insert(operands.begin() + each.kernel->position, views.begin(), views.end());
-    call.getOperandsMutable().assign(operands);
+    b.setInsertionPoint(each.op);
+    addBuffers(each.op, each.kernel->position, viewsOf(b, function.getArgument(position), each));
+  }
+}
+
+void Binder::dropUnread(const llvm::MapVector<StringRef, BoundKernel> &kernels) {
+  for (const auto &[name, bound] : kernels) {
+    auto kernel = symbols.lookup<func::FuncOp>(name);
+    llvm::BitVector unread(kernel.getNumArguments());
+    for (unsigned position : bound.constants)
+      if (kernel.getArgument(position).use_empty())
+        unread.set(position);
+    auto uses = SymbolTable::getSymbolUses(kernel, symbols.getOp());
+    if (unread.none() || !uses)
+      continue;
+    for (const SymbolTable::SymbolUse &use : *uses)
+      use.getUser()->eraseOperands(unread);
+    (void)kernel.eraseArguments(unread);
   }
 }
 
@@ -310,6 +414,7 @@ struct BindConstants : tilewright::impl::BindConstantsBase<BindConstants> {
           kernels.insert({function.getName(), std::move(*bound)});
     for (func::FuncOp function : publicFunctions(module))
       binder.bind(function, kernels);
+    binder.dropUnread(kernels);
   }
 };
 

@@ -59,8 +59,11 @@ def BindConstants : Pass<"bind-constants", "::mlir::ModuleOp"> {
     func @f(%x, %w {tilewright.constant}, %y) { call @k(%x, %w, %y) }     // @k packs %w, then multiplies
     // becomes
     func @f_bind(%w, %bound) { %b = memref.view %bound[0];  call @k_bind(%w, %b) }
-    func @f(%x, %w, %bound {tilewright.bound}, %y) { %b = memref.view %bound[0];  call @k(%x, %w, %y, %b) }
+    func @f(%x, %w, %bound {tilewright.bound}, %y) { %b = memref.view %bound[0];  call @k(%x, %y, %b) }
     ```
+
+    What follows from large constants of the module alone (in modules with `tilewright.fold = true`) is filled by one function,
+    `tilewright.fold`, into constants `tilewright.packed` without contents. The compiler runs it after stage 5.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect"];

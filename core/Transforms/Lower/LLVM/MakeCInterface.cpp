@@ -21,6 +21,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/IndexChecks.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Lower/LLVM/CheckReport.h"
@@ -445,7 +446,10 @@ void MakeCInterface::runOnOperation() {
       return signalPassFailure();
     stateCheck = makeStateCheck(module, **target);
   }
-  for (func::FuncOp function : publicFunctions(module)) {
+  SmallVector<func::FuncOp> functions = publicFunctions(module);
+  if (func::FuncOp folding = foldingFunction(module))
+    functions.push_back(folding);
+  for (func::FuncOp function : functions) {
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
       return signalPassFailure();
@@ -458,10 +462,13 @@ void MakeCInterface::runOnOperation() {
     if (CheckReport::isNeeded(function))
       wrapper.report.emplace(function, signature->name, packedCall ? func::FuncOp() : wrapper.threadArena(),
                              arenaAlignment);
-    lowerSizeChecks(function, *signature, packedCall ? learnedSizes(function, *signature) : LLVM::GlobalOp(),
+    const bool folds = function->hasAttr(foldsAttr); // only the compiler calls it
+    lowerSizeChecks(function, *signature, packedCall && !folds ? learnedSizes(function, *signature) : LLVM::GlobalOp(),
                     wrapper.report ? &*wrapper.report : nullptr);
     wrapper.makeWorkspace();
     wrapper.makeIn();
+    if (folds)
+      continue;
     if (packedCall) {
       wrapper.makePacked();
       continue;

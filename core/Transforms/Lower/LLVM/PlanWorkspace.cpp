@@ -17,6 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Lower/LLVM/SizeProduct.h"
 #include "core/Transforms/Lower/LLVM/WorkspacePlanner.h"
@@ -265,6 +266,8 @@ void WorkspacePlanner::run() {
     moveToCallers(function);
   }
   for (func::FuncOp function : publicFunctions(module))
+    planArena(function);
+  if (func::FuncOp function = foldingFunction(module))
     planArena(function);
   module.walk([&](memref::AllocOp alloc) { release(alloc); });
   module.walk([&](memref::AllocOp alloc) { bound(alloc); });

@@ -120,3 +120,36 @@ func.func @loop(%a: memref<8xf32>, %n: index) {
   }
   return
 }
+
+// -----
+
+// In a module that folds constants, large ones are marked for kernels, as constant arguments are; not small ones, not those with one
+// number.
+// CHECK-LABEL: func.func private @constants_kernel_0
+// CHECK-SAME:    (%{{.*}}: memref<128x128xf32> {tilewright.constant}, %{{.*}}: memref<128x128xf32>, %{{.*}}: memref<128x128xf32>, %{{.*}}: memref<4x4xf32>,
+// CHECK-LABEL: func.func private @unfolded_kernel_0
+// CHECK-NOT:     tilewright.constant
+module attributes {tilewright.fold = true} {
+memref.global "private" constant @large : memref<128x128xf32> = dense_resource<large>
+memref.global "private" constant @same : memref<128x128xf32> = dense<1.0>
+memref.global "private" constant @small : memref<4x4xf32> = dense_resource<small>
+func.func @constants(%x: memref<128x128xf32>, %z: memref<4x4xf32>) {
+  %large = memref.get_global @large : memref<128x128xf32>
+  %same = memref.get_global @same : memref<128x128xf32>
+  %small = memref.get_global @small : memref<4x4xf32>
+  linalg.matmul ins(%large, %same : memref<128x128xf32>, memref<128x128xf32>) outs(%x : memref<128x128xf32>)
+  linalg.exp ins(%small : memref<4x4xf32>) outs(%z : memref<4x4xf32>)
+  return
+}
+}
+
+// -----
+
+module {
+memref.global "private" constant @large : memref<128x128xf32> = dense_resource<large>
+func.func @unfolded(%x: memref<128x128xf32>) {
+  %large = memref.get_global @large : memref<128x128xf32>
+  linalg.exp ins(%large : memref<128x128xf32>) outs(%x : memref<128x128xf32>)
+  return
+}
+}

@@ -1,7 +1,8 @@
 // RUN: tw-opt %s -bind-constants | FileCheck %s
+// RUN: tw-opt %s -bind-constants | FileCheck %s --check-prefix=FOLD
 
 // What fills the bound buffer moves into a kernel of its own, with its temporaries; the buffers of all calls lie in one array, each on
-// a line of its own; shapes of the signature count with it.
+// a line of its own; shapes of the signature count with it. The kernel no longer takes the array.
 // CHECK: func.func private @pack_bind(%[[W:.*]]: memref<8x4xf32>, %[[TO:.*]]: memref<4x8xf32>) attributes {tilewright.kernel}
 // CHECK-NEXT: %[[T:.*]] = memref.alloc() : memref<8xf32>
 // CHECK-NEXT: affine.for
@@ -10,7 +11,7 @@
 // CHECK: affine.load %[[T]]
 // CHECK: affine.store %{{.*}}, %[[TO]]
 // CHECK: return
-// CHECK: func.func private @pack(%[[X:.*]]: memref<4xf32>, %{{.*}}: memref<8x4xf32> {tilewright.constant}, %{{.*}}: memref<8xf32>, %[[BOUND:.*]]: memref<4x8xf32>, %{{.*}}: index)
+// CHECK: func.func private @pack(%[[X:.*]]: memref<4xf32>, %{{.*}}: memref<8xf32>, %[[BOUND:.*]]: memref<4x8xf32>, %{{.*}}: index)
 // CHECK-NOT: memref.alloc
 // CHECK: affine.prefetch %[[BOUND]]
 // CHECK: affine.load %[[BOUND]]
@@ -52,9 +53,9 @@ func.func private @pack(%x: memref<4xf32>, %w: memref<8x4xf32> {tilewright.const
 // CHECK: func.func @f(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<8x1x4xf32> {tilewright.constant}, %[[GIVEN:.*]]: memref<256xi8> {tilewright.bound}, %{{.*}}: memref<8xf32>)
 // CHECK-SAME: tilewright.inputs = 4 : i64, tilewright.shapes = [#{{.*}}, #{{.*}}, #{{.*}}, #[[BYTES_MAP:.*]], #{{.*}}]
 // CHECK: %[[A:.*]] = memref.view %[[GIVEN]][%c0
-// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[A]], %{{.*}})
+// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %[[A]], %{{.*}})
 // CHECK: %[[B:.*]] = memref.view %[[GIVEN]][%c128
-// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %{{.*}}, %[[B]], %{{.*}})
+// CHECK-NEXT: call @pack(%{{.*}}, %{{.*}}, %[[B]], %{{.*}})
 func.func @f(%x: memref<4xf32>, %z: memref<4xf32>, %w: memref<8x1x4xf32> {tilewright.constant}, %y: memref<8xf32>)
     attributes {tilewright.array_results = array<i1: true>,
                 tilewright.inputs = 3 : i64,
@@ -84,5 +85,44 @@ func.func private @reader(%w: memref<8x4xf32>, %y: memref<8xf32>) attributes {ti
 // A kernel without bound buffers stays as it is.
 // CHECK-LABEL: func.func private @plain(%{{.*}}: memref<4xf32>)
 func.func private @plain(%x: memref<4xf32>) attributes {tilewright.kernel} {
+  return
+}
+
+// What follows from constants of the module alone goes into a function that the compiler calls; calls that fill their buffers from the
+// same constants share them, also those of other functions.
+// FOLD: memref.global "private" constant @tilewright.packed : memref<4x8xf32> {alignment = 64 : i64}
+// FOLD: memref.global "private" constant @tilewright.packed_0 : memref<4x8xf32> {alignment = 64 : i64}
+// FOLD: func.func @tilewright.fold() attributes {tilewright.folds = "tilewright.fold"}
+// FOLD-DAG: %[[W:.*]] = memref.get_global @weights
+// FOLD-DAG: %[[TO:.*]] = memref.get_global @tilewright.packed :
+// FOLD: call @pack_bind(%{{.*}}, %[[TO]])
+// FOLD: %[[V:.*]] = memref.get_global @others
+// FOLD: %[[THERE:.*]] = memref.get_global @tilewright.packed_0
+// FOLD-NEXT: call @pack_bind(%[[V]], %[[THERE]])
+// FOLD-NEXT: return
+memref.global "private" constant @weights : memref<8x1x4xf32> = dense_resource<w>
+memref.global "private" constant @others : memref<8x4xf32> = dense_resource<v>
+// FOLD: func.func @h(%{{.*}}: memref<4xf32>, %{{.*}}: memref<8xf32>)
+// FOLD: %[[B:.*]] = memref.get_global @tilewright.packed :
+// FOLD: call @pack(%{{.*}}, %{{.*}}, %[[B]], %{{.*}})
+// FOLD: %[[C:.*]] = memref.get_global @tilewright.packed_0
+// FOLD: call @pack(%{{.*}}, %{{.*}}, %[[C]], %{{.*}})
+func.func @h(%x: memref<4xf32>, %y: memref<8xf32>) {
+  %n = arith.constant 8 : index
+  %w = memref.get_global @weights : memref<8x1x4xf32>
+  %v = memref.collapse_shape %w [[0, 1], [2]] : memref<8x1x4xf32> into memref<8x4xf32>
+  call @pack(%x, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  %u = memref.get_global @others : memref<8x4xf32>
+  call @pack(%x, %u, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
+  return
+}
+
+// FOLD: func.func @i(
+// FOLD: memref.get_global @tilewright.packed :
+func.func @i(%x: memref<4xf32>, %y: memref<8xf32>) {
+  %n = arith.constant 8 : index
+  %w = memref.get_global @weights : memref<8x1x4xf32>
+  %v = memref.collapse_shape %w [[0, 1], [2]] : memref<8x1x4xf32> into memref<8x4xf32>
+  call @pack(%x, %v, %y, %n) : (memref<4xf32>, memref<8x4xf32>, memref<8xf32>, index) -> ()
   return
 }
