@@ -24,10 +24,10 @@ cmake --build --preset "$preset" || exit 1
 python=$PWD/build/venv/bin/python
 passed=0 failed=0 skipped=0
 add() { passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + $3)); }
-# Sums of one JUnit file; a suite that wrote none (it crashed) counts as one failure.
-collect() { # NAME STATUS FILE
+# Sums of a suite's JUnit files; one that wrote none (it crashed) counts as a failure.
+collect() { # NAME STATUS FILE..
   local sums
-  if ! sums=$("$python" scripts/junit-sums.py "$3"); then
+  if ! sums=$("$python" scripts/junit-sums.py "${@:3}"); then
     sums="0 1 0"
   fi
   # shellcheck disable=SC2086
@@ -46,8 +46,18 @@ mkdir -p "$results"
 "$python" /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" "$build/test/lit"
 collect lit $? "$results/lit.xml"
 
-"$build/bin/tilewright-unit" --gtest_brief=1 --gtest_output="xml:$results/unit.xml"
-collect unit $? "$results/unit.xml"
+# A process for each core, too.
+shards=$(nproc) unit_status=0 unit_processes=() unit_results=()
+for ((shard = 0; shard < shards; shard++)); do
+  unit_results+=("$results/unit-$shard.xml")
+  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+    "$build/bin/tilewright-unit" --gtest_brief=1 --gtest_output="xml:$results/unit-$shard.xml" &
+  unit_processes+=($!)
+done
+for process in "${unit_processes[@]}"; do
+  wait "$process" || unit_status=1
+done
+collect unit "$unit_status" "${unit_results[@]}"
 
 # A process for each core; a file's tests share one, since they share what they build.
 TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto --dist loadfile \

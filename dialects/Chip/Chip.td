@@ -218,6 +218,7 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let store = like.store;
   let broadcast_load = like.broadcast_load;
   let crossing_load = like.crossing_load;
+  let masked_store = like.masked_store;
   let shuffle = like.shuffle;
   let core_issue = like.core_issue;
   let window = like.window;

@@ -54,6 +54,7 @@ class MoveNumbers {
   Fact store = ?;            // PerClock; unset: 1, on cores with caches half of it
   Fact broadcast_load = ?;   // PerClock, of one element into all of a vector
   Fact crossing_load = ?;    // PerClock, of a vector in two lines
+  Fact masked_store = ?;     // PerClock, of some elements of a vector, with a mask; unset: as stores
   Fact shuffle = ?;          // PerClock; unset: 1
 }
 

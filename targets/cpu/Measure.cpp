@@ -52,8 +52,9 @@ static Error measureInstructions(Bench &bench, const TargetDescription &chip, js
                            {"shuffle", "shuffle"},
                            {"load", "load"},
                            {"crossing_load", "crossing-load"},
-                           {"store", "store"}}) {
-    const bool isAccess = StringRef(op).ends_with("load") || StringRef(op) == "store";
+                           {"store", "store"},
+                           {"masked_store", "masked-store"}}) {
+    const bool isAccess = StringRef(op).ends_with("load") || StringRef(op).ends_with("store");
     auto clocks = instructionClocks(bench, registerBytes, op, isAccess ? 16 : chains);
     if (!clocks)
       return clocks.takeError();

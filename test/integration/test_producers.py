@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from conftest import FULL
+
 WIDENED = {"f32": "", "i8": "%f = arith.sitofp %x : i8 to f32", "bf16": "%f = arith.extf %x : bf16 to f32",
            "u8": "%f = arith.uitofp %x : i8 to f32"}
 
@@ -97,7 +99,7 @@ BOTH = "fuse_producers=1"
     ((61, 150, 70), "i8", 2, {"of": "ab", "force": BOTH, "dynamic": True}),
     ((61, 150, 70), "i8", 2, {"of": "ab", "force": BOTH, "dynamic": True, "turned": "ab", "scale": "rows"}),
 ], ids=str)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 3] if FULL else [3])
 def test_packing_computes_an_operand(tool, tmp_path, sizes, source, fused, options, threads):
     path = tmp_path / "product.mlir"
     path.write_text(program(*sizes, source, **options))

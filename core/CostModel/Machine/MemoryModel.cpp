@@ -53,6 +53,8 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
   loadsPerClock = chip.number(Number::Load).value_or(loadsPerClock);
   shufflesPerClock = chip.number(Number::Shuffle).value_or(shufflesPerClock);
   crossingsPerClock = chip.number(Number::CrossingLoad).value_or(loadsPerClock / 2);
+  storesPerClock = chip.number(Number::Store).value_or(loadsPerClock / 2);
+  maskedStoresPerClock = chip.number(Number::MaskedStore).value_or(storesPerClock);
   divisionsPerClock = chip.number(Number::DivF32).value_or(operationsPerClock);
   for (const Memory *cache : found) {
     memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});

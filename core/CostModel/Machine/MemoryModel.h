@@ -97,6 +97,10 @@ public:
   double issueSeconds(double arithmetic, double loads) const {
     return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
   }
+  /// Seconds of so many stores of vectors, with a mask or without.
+  double storeSeconds(double stores, bool masked) const {
+    return stores / (masked ? maskedStoresPerClock : storesPerClock) / clock;
+  }
   /// The time of a vector whose lanes are elements of `bytes` anywhere, in loads: one a lane. Instructions gather
   /// elements of four bytes and more; narrower ones are inserted into the vector one by one, each by a shuffle.
   double gatherLoads(int64_t lanes, int64_t bytes) const {
@@ -132,7 +136,7 @@ private:
           page = std::numeric_limits<int32_t>::max();
   double clock = 1, bytesPerClock = 1, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   double lineClocks = 2, translationClocks = 0; // of a line from the second cache, of a page translated anew
-  double crossingsPerClock = 1, divisionsPerClock = 1;
+  double crossingsPerClock = 1, divisionsPerClock = 1, storesPerClock = 1, maskedStoresPerClock = 1;
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {
     int64_t bytes;

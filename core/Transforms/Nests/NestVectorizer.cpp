@@ -55,6 +55,17 @@ Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value 
   return arith::MinUIOp::create(b, loc, distance, arith::SubIOp::create(b, loc, trips, begin).getResult());
 }
 
+/// Whether `rest` iterations are rather vectors whose lengths are powers of two than one with a mask: a single one
+/// always is, more where the masked stores take longer.
+bool NestVectorizer::restIsShorter(int64_t rest) const {
+  if (rest < 2 || !turned.empty())
+    return false;
+  const auto vectors = static_cast<double>(llvm::popcount(static_cast<uint64_t>(rest)));
+  const auto stores = static_cast<double>(nest.stores.size());
+  const double body = model.issueSeconds(arithmetic(), laneCost(laneLoop).loads);
+  return vectors * (body + model.storeSeconds(stores, false)) <= body + model.storeSeconds(stores, true);
+}
+
 /// All iterations of the lane loop, for the jammed `steps` of the loops around it.
 void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
@@ -133,7 +144,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
       first.assign(head.getResults().begin(), head.getResults().end());
     }
   }
-  // Main part: full vectors, `unroll` at a time; then single vectors; then one that is shorter or masked.
+  // Main part: full vectors, `unroll` at a time; then single vectors; then shorter ones, or one that is masked.
   auto roundedEnd = [&](int64_t step) -> Value {
     if (known)
       return behindBegin(*known / step * step);
@@ -168,12 +179,16 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   }
   if (!known || *known % lanes != 0) {
     const int64_t rest = known.value_or(0) % lanes;
-    if (known && rest > 1 && llvm::isPowerOf2_64(rest) && kept.empty() && turned.empty()) {
-      const int64_t whole = std::exchange(lanes, rest); // a shorter vector needs no mask
+    if (known && kept.empty() && restIsShorter(rest)) {
+      const int64_t whole = lanes;
+      int64_t done = *known / whole * whole;
       SmallVector<Step> shorter(steps);
-      for (Step &step : shorter)
-        broadcastUniform(b, step);
-      emitBlock(b, shorter, behindBegin(*known / whole * whole), {}, {}, false, sums);
+      for (; done < *known; done += lanes) {
+        lanes = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(*known - done)));
+        for (Step &step : shorter)
+          broadcastUniform(b, step);
+        emitBlock(b, shorter, behindBegin(done), {}, {}, false, sums);
+      }
       lanes = whole;
     } else if (known) {
       sums = masked(b, behindBegin(*known / lanes * lanes), index(rest), sums);

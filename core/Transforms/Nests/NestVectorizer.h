@@ -141,6 +141,7 @@ private:
   mlir::VectorType vectorOf(mlir::Type element) const;
   Step beginStep(mlir::OpBuilder &b, mlir::ValueRange outer);
   void broadcastUniform(mlir::OpBuilder &b, Step &step) const;
+  bool restIsShorter(int64_t rest) const;
   mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
   mlir::Value emitLoad(mlir::OpBuilder &b, mlir::affine::AffineLoadOp load, const Step &step, mlir::Value base,
                        mlir::Value mask) const;

@@ -274,12 +274,14 @@ struct SplitStrides : tilewright::impl::SplitStridesBase<SplitStrides> {
       return;
     SmallVector<Operation *> allocations;
     function.walk([&](Operation *op) {
-      if (isa<memref::AllocOp, memref::AllocaOp>(op))
+      if (isa<memref::AllocOp, memref::AllocaOp>(op) && findStrides(op))
         allocations.push_back(op);
     });
+    if (allocations.empty())
+      return;
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
       for (Operation *allocation : allocations) {
-        std::optional<StridedArray> array = findStrides(allocation);
+        std::optional<StridedArray> array = findStrides(allocation); // loops that fill several may be others now
         if (!array)
           continue;
         Type element = cast<MemRefType>(allocation->getResult(0).getType()).getElementType();

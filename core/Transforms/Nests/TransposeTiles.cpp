@@ -43,7 +43,8 @@ public:
 private:
   TileBuffer bufferOf(const Access &access, const TileRun &run);
   int64_t copyBytes(const TileBuffer &buffer);
-  double clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool &meets);
+  std::optional<double> clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool mayMeet,
+                                 bool &meets);
   void arrange(TileBuffer &buffer);
   void shapeBuffers();
   double sectorsOf(const Access &access, const TileRun &run, int64_t iterations, int64_t accessBytes);
@@ -104,8 +105,9 @@ int64_t Planner::copyBytes(const TileBuffer &buffer) {
 }
 
 /// Clocks of the banks for as many elements as a subgroup has lanes: those along the columns, and those along runs;
-/// `meets`: lanes meet in banks.
-double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool &meets) {
+/// `meets`: lanes meet in banks. Nullopt where they do, though they need not (`mayMeet`): the rest is not looked at.
+std::optional<double> Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool mayMeet,
+                                        bool &meets) {
   constexpr int64_t mostLooked = 8; // accesses of a kind: others repeat their pattern
   int64_t bytes = elementBytes(buffer.element), factor = buffer.run->factor, stretch = buffer.stretch;
   int64_t pitch = (buffer.length * stretch + (arrangement ? arrangement.getPadding() : 0)) * bytes;
@@ -118,6 +120,8 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
   SmallVector<int64_t> addresses;
   int64_t taken = 0, moved = 0; // clocks, bytes
   auto access = [&](int64_t width, llvm::function_ref<std::optional<int64_t>(int64_t)> offsetOf) {
+    if (meets && !mayMeet)
+      return;
     addresses.clear();
     for (int64_t lane = 0; lane < hierarchy.lanes; ++lane)
       if (std::optional<int64_t> offset = offsetOf(lane))
@@ -149,6 +153,8 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
           int64_t outside = buffer.beside == 1 ? 0 : buffer.alongRows ? c : r;
           return outside * pitch + ((buffer.alongRows ? r : c) * factor + first) * stretch * bytes;
         });
+  if (meets && !mayMeet)
+    return std::nullopt;
   double clocks = rate();
 
   int64_t chunk = buffer.chunk(), chunks = std::min(mostLooked, buffer.length / chunk);
@@ -169,6 +175,8 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
           return std::nullopt;
         return (buffer.beside == 1 ? 0 : row) * pitch + (first * chunk + at % inner) * stretch * bytes + part;
       });
+  if (meets && !mayMeet)
+    return std::nullopt;
   return clocks + rate();
 }
 
@@ -186,11 +194,11 @@ void Planner::arrange(TileBuffer &buffer) {
     if (!bits && !padding)
       candidate = nullptr;
     bool meets = false;
-    double taken = clocksOf(buffer, candidate, meets);
-    if (meets < bestMeets || (meets == bestMeets && taken < best.clocks * (1 - 1e-6))) {
+    std::optional<double> taken = clocksOf(buffer, candidate, bestMeets, meets);
+    if (taken && (meets < bestMeets || *taken < best.clocks * (1 - 1e-6))) {
       bestMeets = meets;
       best = buffer;
-      best.clocks = taken;
+      best.clocks = *taken;
       best.arrangement = candidate;
     }
   };
