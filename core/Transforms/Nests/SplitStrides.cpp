@@ -41,10 +41,10 @@ struct InnerIndex {
 
 /// Map and operands of an affine.load or affine.store.
 std::pair<AffineMap, SmallVector<Value>> accessOf(Operation *op) {
-  if (auto load = dyn_cast<AffineLoadOp>(op))
-    return {load.getAffineMap(), SmallVector<Value>(load.getMapOperands())};
-  auto store = cast<AffineStoreOp>(op);
-  return {store.getAffineMap(), SmallVector<Value>(store.getMapOperands())};
+  if (auto read = dyn_cast<AffineReadOpInterface>(op))
+    return {read.getAffineMap(), SmallVector<Value>(read.getMapOperands())};
+  auto write = cast<AffineWriteOpInterface>(op);
+  return {write.getAffineMap(), SmallVector<Value>(write.getMapOperands())};
 }
 
 Value arrayOf(Operation *op) {
@@ -94,7 +94,7 @@ std::optional<double> runsOf(Operation *op) {
 /// index.
 struct StridedArray {
   Operation *allocation;
-  SmallVector<Operation *> accesses, frees;
+  SmallVector<Operation *> accesses;
   llvm::MapVector<Operation *, int64_t> fills;
   int64_t stride = 0;
   double reads = 0, writes = 0; // vectors' worth of elements that are read in strides, now and then
@@ -111,13 +111,11 @@ std::optional<StridedArray> findStrides(Operation *allocation) {
   auto type = cast<MemRefType>(array.getType());
   if (!type.hasStaticShape() || type.getRank() == 0 || !type.getLayout().isIdentity())
     return std::nullopt;
-  StridedArray found{allocation, {}, {}, {}, 0, 0, 0};
+  StridedArray found{allocation, {}, {}, 0, 0, 0};
   SmallVector<std::pair<Operation *, InnerIndex>> indices;
   for (Operation *user : array.getUsers()) {
-    if (isa<memref::DeallocOp>(user)) {
-      found.frees.push_back(user);
+    if (isa<memref::DeallocOp>(user))
       continue;
-    }
     std::optional<InnerIndex> index =
         isa<AffineLoadOp, AffineStoreOp>(user) && arrayOf(user) == array ? innerIndexOf(user) : std::nullopt;
     if (!index)
