@@ -31,6 +31,13 @@ struct OperandScale {
   int64_t block = 0; // iterations of that loop for which a factor serves; 0: all
 };
 
+/// Which of each `group` iterations of the sum's loop the elements of a sparse multiplicand belong to: it has `kept` of
+/// them, in the order of memory.
+struct OperandIndex {
+  Access access; // of the places in the groups, bytes; like that of the elements, it counts kept ones along the loop
+  int64_t kept = 1, group = 1;
+};
+
 /// A multiplicand: where it is read and what its element is before the widening cast.
 struct ContractionOperand {
   Access access;
@@ -39,6 +46,9 @@ struct ContractionOperand {
   /// Dimensions of the array outside of which zeros are read (Padding.h).
   llvm::SmallVector<unsigned, 4> bounded = {};
   std::optional<OperandScale> scale = {}; // ScaledOperands.h
+  std::optional<OperandIndex> index = {}; // SparseOperands.h
+  /// Elements for `count` iterations of the sum's loop.
+  int64_t along(int64_t count) const { return index ? llvm::divideCeil(count, index->group) * index->kept : count; }
 };
 
 struct Contraction {

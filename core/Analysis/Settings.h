@@ -35,6 +35,9 @@ inline constexpr const char *bindAttr = "tilewright.bind";
 /// A unit attribute of arguments that are the same in many calls, such as weights: of public functions by the program's
 /// author, of kernels by outline-kernels.
 inline constexpr const char *constantAttr = "tilewright.constant";
+/// A unit attribute of arguments that hold places in groups, of public functions by the program's author, of kernels by
+/// outline-kernels: those along the last dimension ascend (docs/quantisation.md).
+inline constexpr const char *ascendingAttr = "tilewright.ascending";
 /// A unit attribute of the argument of a public function that takes what is computed of its constant arguments, and of
 /// buffers in kernels that hold a part of it.
 inline constexpr const char *boundAttr = "tilewright.bound";
@@ -57,6 +60,14 @@ inline constexpr const char *nestAttr = "tilewright.nest";
 
 /// Whether `function` is a kernel with a body.
 inline bool isKernel(mlir::func::FuncOp function) { return !function.isExternal() && function->hasAttr(kernelAttr); }
+
+/// Whether `value` is an argument of a function that has the attribute `promise`.
+inline bool isPromised(mlir::Value value, llvm::StringRef promise) {
+  auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+  auto function = argument ? mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+  return function && argument.getOwner() == &function.front() &&
+         function.getArgAttr(argument.getArgNumber(), promise) != nullptr;
+}
 
 /// What may be done to floating-point arithmetic, from the least to the most.
 enum class FloatContract {

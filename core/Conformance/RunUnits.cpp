@@ -43,7 +43,7 @@ Outcome Runner::runUnit(const CaseUnit &one) {
     UnitProblem problem = unitProblem(unit, extreme, options.seed);
     std::vector<char> c = problem.c;
     tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data(), problem.scaleA.data(),
-                        problem.scaleB.data());
+                        problem.scaleB.data(), problem.indexA.data());
     std::string difference = judgeUnit(unit, problem, c);
     if (!difference.empty())
       return wrong(std::string(extreme ? "extreme" : "random") + " values: " + difference);
@@ -116,6 +116,8 @@ static std::vector<std::vector<char> *> fragmentsOf(const MatrixUnit &unit, Unit
     fragments.push_back(&problem.scaleA);
   if (unit.scales && unit.scales->hasB())
     fragments.push_back(&problem.scaleB);
+  if (unit.sparsity)
+    fragments.push_back(&problem.indexA);
   return fragments;
 }
 

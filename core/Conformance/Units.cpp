@@ -21,7 +21,9 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -55,12 +57,8 @@ static double drawElement(ElementKind kind, bool extreme, std::mt19937 &random) 
   return between(isSigned(kind) ? -top : 0, top - 1);
 }
 
-/// A matrix, and its fragment in bytes.
-static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme, std::mt19937 &random,
-                                        std::vector<char> &bytes) {
-  std::vector<double> matrix(operand.rows * operand.cols);
-  for (double &value : matrix)
-    value = drawElement(operand.element, extreme, random);
+/// The fragment of `matrix` in bytes.
+static void writeFragment(const UnitOperand &operand, llvm::ArrayRef<double> matrix, std::vector<char> &bytes) {
   bytes.assign(fragmentBytes(operand), 0);
   int64_t elements = operand.layout.numElements();
   for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane)
@@ -68,7 +66,35 @@ static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme
       Position p = operand.layout.at(lane, element);
       writeElement(operand.element, bytes.data(), lane * elements + element, matrix[p.row * operand.cols + p.col]);
     }
+}
+
+/// A matrix, and its fragment in bytes.
+static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme, std::mt19937 &random,
+                                        std::vector<char> &bytes) {
+  std::vector<double> matrix(operand.rows * operand.cols);
+  for (double &value : matrix)
+    value = drawElement(operand.element, extreme, random);
+  writeFragment(operand, matrix, bytes);
   return matrix;
+}
+
+/// Places that ascend in each group, and their fragment, in which the bits above them are drawn, too.
+static std::vector<double> drawPlaces(const UnitSparsity &sparsity, std::mt19937 &random, std::vector<char> &bytes) {
+  const UnitOperand &operand = sparsity.index;
+  std::vector<double> places(operand.rows * operand.cols), whole(places.size());
+  std::vector<int64_t> group(sparsity.group);
+  std::iota(group.begin(), group.end(), 0);
+  const int64_t above = (int64_t(1) << bitWidth(operand.element)) / sparsity.group;
+  for (size_t first = 0; first < places.size(); first += sparsity.kept) {
+    std::shuffle(group.begin(), group.end(), random);
+    std::sort(group.begin(), group.begin() + sparsity.kept);
+    for (int64_t i = 0; i < sparsity.kept; ++i) {
+      places[first + i] = double(group[i]);
+      whole[first + i] = double(group[i] + sparsity.group * static_cast<int64_t>(random() % above));
+    }
+  }
+  writeFragment(operand, whole, bytes);
+  return places;
 }
 
 /// The type of arrays that holds values of an instruction's C.
@@ -103,14 +129,25 @@ UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint6
     for (int64_t i = 0; unit.scales->hasB() && i < unit.k * unit.n; ++i)
       b[i] *= ofB[i / unit.n / block * unit.n + i % unit.n];
   }
+  const int64_t depth = unit.depthOfA();
+  std::vector<double> index;
+  if (unit.sparsity)
+    index = drawPlaces(*unit.sparsity, random, problem.indexA);
+  /// The row of B that element e of row i of A is multiplied by: written out here, so that it checks the model's.
+  auto rowOf = [&](int64_t i, int64_t e) {
+    if (!unit.sparsity)
+      return e;
+    const int64_t group = unit.sparsity->group;
+    return e / unit.sparsity->kept * group + static_cast<int64_t>(index[i * depth + e]);
+  };
   problem.expected = Expected(unit.m * unit.n);
   double range = std::ldexp(1.0, static_cast<int>(bitWidth(unit.c.element)));
   for (int64_t i = 0; i < unit.m; ++i)
     for (int64_t j = 0; j < unit.n; ++j) {
       int64_t at = i * unit.n + j;
       double sum = unit.init == UnitInit::NoAccumulate ? 0 : c[at], magnitude = std::fabs(sum), largest = magnitude;
-      for (int64_t k = 0; k < unit.k; ++k) {
-        double product = a[i * unit.k + k] * b[k * unit.n + j];
+      for (int64_t e = 0; e < depth; ++e) {
+        double product = a[i * depth + e] * b[rowOf(i, e) * unit.n + j];
         sum += product;
         magnitude += std::fabs(product);
         largest = std::max(largest, std::fabs(product));
@@ -236,20 +273,20 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   };
   std::string a = typeOf(unit.a, countA), b = typeOf(unit.b, unit.b.layout.numElements()),
               c = typeOf(unit.c, unit.c.layout.numElements());
-  struct Scale {
+  struct Beside { // scales, an index
     std::string name, type;
     const UnitOperand *operand;
   };
-  std::vector<Scale> scales;
-  std::string scaleTypes, scaleParameters, scaleValues;
-  for (const UnitOperand *scale : unit.scales ? unit.scales->operands() : std::vector<const UnitOperand *>()) {
-    scales.push_back(
-        {scale == &unit.scales->a ? "sa" : "sb", vectorOf(scale->element, scale->layout.numElements()), scale});
-    scaleTypes += ", " + scales.back().type;
-    scaleParameters += ", %" + scales.back().name + ": !llvm.ptr" + (lanes ? "<1>" : "");
-    scaleValues += ", %" + scales.back().name + "v";
+  std::vector<Beside> besides;
+  std::string besideTypes, besideParameters, besideValues;
+  for (const UnitOperand *operand : unit.besides()) {
+    besides.push_back(
+        {llvm::formatv("s{0}", besides.size()), vectorOf(operand->element, operand->layout.numElements()), operand});
+    besideTypes += ", " + besides.back().type;
+    besideParameters += ", %" + besides.back().name + ": !llvm.ptr" + (lanes ? "<1>" : "");
+    besideValues += ", %" + besides.back().name + "v";
   }
-  std::string types = llvm::formatv("({0}, {1}, {2}{3}) -> {2}", a, b, c, scaleTypes);
+  std::string types = llvm::formatv("({0}, {1}, {2}{3}) -> {2}", a, b, c, besideTypes);
   std::string space = lanes ? "<1>" : "", text;
   llvm::raw_string_ostream os(text);
   os << "module attributes {tilewright.target = \"" << target << "\"} {\n";
@@ -261,7 +298,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
       os << "  llvm.func @" << moveOf(*operand, "store") << "(" << *type << ", !llvm.ptr, i64)\n";
   }
   os << "  llvm.func @tilewright.unit." << unit.name << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr"
-     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space << scaleParameters
+     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space << besideParameters
      << (lanes ? ")" : ") -> i32") << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
   auto pointer = [&](const char *name, const UnitOperand &operand) {
     // Fragments lie lane after lane; an operand on fewer lanes repeats.
@@ -305,11 +342,11 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   }
   load("b", b, unit.b);
   load("c", c, unit.c);
-  for (const Scale &scale : scales) {
-    pointer(scale.name.c_str(), *scale.operand);
-    load(scale.name.c_str(), scale.type, *scale.operand);
+  for (const Beside &beside : besides) {
+    pointer(beside.name.c_str(), *beside.operand);
+    load(beside.name.c_str(), beside.type, *beside.operand);
   }
-  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv" << scaleValues << ") : " << types
+  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv" << besideValues << ") : " << types
      << "\n";
   if (unit.c.opaque)
     os << llvm::formatv("    llvm.call @{0}(%d, %cp, %cr) : ({1}, !llvm.ptr, i64) -> ()\n", moveOf(unit.c, "store"), c);

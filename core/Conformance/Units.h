@@ -26,8 +26,8 @@ namespace tilewright::conformance {
 
 /// The fragments of one instruction as bytes, and what C must hold.
 struct UnitProblem {
-  std::vector<char> a, b, c, scaleA, scaleB; // the last two: of units that take scales
-  Expected expected;                         // m x n, row by row
+  std::vector<char> a, b, c, scaleA, scaleB, indexA; // the last three: of units that take such
+  Expected expected;                                 // m x n, row by row
 };
 
 /// `extreme`: the ends of the ranges, also for C.

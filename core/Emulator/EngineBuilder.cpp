@@ -233,10 +233,18 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
     return Value();
   };
   ArrayRef<Value> rest = parts;
-  static constexpr const char *names[] = {"A", "B", "C", "the scales of A", "the scales of B"};
-  const bool ofBAlone = runner.unit.scales && !runner.unit.scales->hasA();
+  static constexpr const char *letters[] = {"A", "B", "C"};
+  const MatrixUnit &unit = runner.unit;
+  auto nameOf = [&](int i) {
+    if (i < 3)
+      return letters[i];
+    const UnitOperand *beside = unit.besides()[i - 3];
+    return unit.sparsity && beside == &unit.sparsity->index ? "the index of A"
+           : beside == &unit.scales->a                      ? "the scales of A"
+                                                            : "the scales of B";
+  };
   for (int i = 0; i < runner.operands(); ++i) {
-    const char *name = names[i == 3 && ofBAlone ? i + 1 : i];
+    const char *name = nameOf(i);
     if (i == 2 && accumulatesInBlock(runner.unit)) {
       if (rest.empty() || !rest[0].getType().isInteger(32))
         return wrong("operand C is in a memory of the block; expected its address (i32), and whether it is added to");

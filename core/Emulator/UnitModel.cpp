@@ -143,8 +143,19 @@ void tilewright::applyScales(const MatrixUnit &unit, const double *ofA, const do
       b[k * unit.n + j] *= ofB[k / block * unit.n + j];
 }
 
+std::vector<int32_t> tilewright::rowsOfB(const MatrixUnit &unit, const double *index) {
+  const UnitSparsity &sparsity = *unit.sparsity;
+  const int64_t depth = unit.depthOfA();
+  std::vector<int32_t> rows(unit.m * depth);
+  for (int64_t i = 0; i < unit.m * depth; ++i) {
+    const int64_t place = static_cast<int64_t>(index[i]) & (sparsity.group - 1);
+    rows[i] = static_cast<int32_t>(i % depth / sparsity.kept * sparsity.group + place);
+  }
+  return rows;
+}
+
 void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c, const void *scaleA,
-                         const void *scaleB) {
+                         const void *scaleB, const void *indexA) {
   std::vector<double> matrixA = unpack(unit.a, a), matrixB = unpack(unit.b, b);
   if (unit.scales) {
     std::vector<double> ofA, ofB;
@@ -154,6 +165,10 @@ void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, v
       ofB = unpack(unit.scales->b, scaleB);
     applyScales(unit, ofA.data(), ofB.data(), matrixA.data(), matrixB.data());
   }
+  const int64_t depth = unit.depthOfA();
+  std::vector<int32_t> rows;
+  if (unit.sparsity)
+    rows = rowsOfB(unit, unpack(unit.sparsity->index, indexA).data());
   std::vector<double> result(unit.m * unit.n, 0.0);
   if (unit.init != UnitInit::NoAccumulate)
     result = unpack(unit.c, c);
@@ -161,8 +176,9 @@ void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, v
     for (int64_t j = 0; j < unit.n; ++j) {
       double sum = result[i * unit.n + j]; // int8 and int16 products of one instruction stay far below 2^53
       // Products of narrower floats are exact in f64; those of f64 are fused, as in the units.
-      for (int64_t k = 0; k < unit.k; ++k) {
-        const double x = matrixA[i * unit.k + k], y = matrixB[k * unit.n + j];
+      for (int64_t e = 0; e < depth; ++e) {
+        const int64_t k = unit.sparsity ? rows[i * depth + e] : e;
+        const double x = matrixA[i * depth + e], y = matrixB[k * unit.n + j];
         sum = unit.a.element == ElementKind::F64 ? std::fma(x, y, sum) : sum + x * y;
       }
       result[i * unit.n + j] = unit.saturates && !isFloat(unit.c.element) ? clamp(unit.c.element, sum) : sum;

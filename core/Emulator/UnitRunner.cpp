@@ -124,7 +124,7 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
     std::reverse(positions[i].begin(), positions[i].end());
   }
   memory = offset;
-  if (!memories[0] && !memories[1] && !memories[2] && !unit.scales)
+  if (!memories[0] && !memories[1] && !memories[2] && unit.besides().empty())
     findLocal();
 }
 
@@ -222,12 +222,15 @@ void UnitRunner::scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, doubl
   if (unit.scales->hasA())
     read(3, frames, addressOf, ofA.data());
   if (unit.scales->hasB())
-    read(operands() - 1, frames, addressOf, ofB.data());
+    read(3 + unit.scales->hasA(), frames, addressOf, ofB.data());
   applyScales(unit, ofA.data(), ofB.data(), a, b);
 }
 
-/// c[m x n] += a[m x k] * b[k x n], rounded alike on all hosts; N > 0: n is known, else it is 512 at most.
-template <int N> static void addProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+/// c[m x n] += a[m x k] * b[k x n], rounded alike on all hosts; N > 0: n is known, else it is 512 at most. `rows`: of
+/// b, that a's elements are multiplied by; null: those of their number.
+template <int N>
+static void addProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c,
+                       const int32_t *rows) {
 #pragma clang fp contract(off)
   if (N)
     n = N;
@@ -237,8 +240,9 @@ template <int N> static void addProduct(int64_t m, int64_t n, int64_t k, const d
       row[j] = c[i * n + j];
     for (int64_t kk = 0; kk < k; ++kk) {
       double scale = a[i * k + kk];
+      const double *of = b + (rows ? rows[i * k + kk] : kk) * n;
       for (int64_t j = 0; j < n; ++j)
-        row[j] += scale * b[kk * n + j];
+        row[j] += scale * of[j];
     }
     for (int64_t j = 0; j < n; ++j)
       c[i * n + j] = row[j];
@@ -246,17 +250,20 @@ template <int N> static void addProduct(int64_t m, int64_t n, int64_t k, const d
 }
 
 /// The same for f64, whose products are fused, as in the units; those of narrower floats are exact.
-static void addFusedProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+static void addFusedProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c,
+                            const int32_t *rows) {
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t kk = 0; kk < k; ++kk)
+    for (int64_t kk = 0; kk < k; ++kk) {
+      const double *of = b + (rows ? rows[i * k + kk] : kk) * n;
       for (int64_t j = 0; j < n; ++j)
-        c[i * n + j] = std::fma(a[i * k + kk], b[kk * n + j], c[i * n + j]);
+        c[i * n + j] = std::fma(a[i * k + kk], of[j], c[i * n + j]);
+    }
 }
 
 void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
   int64_t m = unit.m, n = unit.n, k = unit.k;
   llvm::SmallVector<double, 1024> storage;
-  storage.resize_for_overwrite(m * k + k * n + m * n);
+  storage.resize_for_overwrite(m * k + k * n + m * n); // of a sparse A a part of m x k
   double *a = storage.data(), *b = a + m * k, *c = b + k * n;
   read(0, frames, addressOf, a);
   read(1, frames, addressOf, b);
@@ -267,18 +274,26 @@ void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool us
   else
     std::fill_n(c, m * n, 0.0);
   const bool isFused = unit.a.element == ElementKind::F64;
+  const int64_t depth = unit.depthOfA();
+  std::vector<int32_t> chosen;
+  if (unit.sparsity) {
+    llvm::SmallVector<double, 256> index(m * depth);
+    read(operands() - 1, frames, addressOf, index.data());
+    chosen = rowsOfB(unit, index.data());
+  }
+  const int32_t *rows = unit.sparsity ? chosen.data() : nullptr;
   switch (isFused ? 0 : n) {
   case 8:
-    addProduct<8>(m, n, k, a, b, c);
+    addProduct<8>(m, n, depth, a, b, c, rows);
     break;
   case 16:
-    addProduct<16>(m, n, k, a, b, c);
+    addProduct<16>(m, n, depth, a, b, c, rows);
     break;
   case 32:
-    addProduct<32>(m, n, k, a, b, c);
+    addProduct<32>(m, n, depth, a, b, c, rows);
     break;
   default:
-    (isFused ? addFusedProduct : addProduct<0>)(m, n, k, a, b, c);
+    (isFused ? addFusedProduct : addProduct<0>)(m, n, depth, a, b, c, rows);
     break;
   }
   if (unit.saturates && !isFloat(unit.c.element)) {

@@ -12,7 +12,8 @@
 ///
 /// One lane gives its operands in a frame:
 ///
-///   registers of A | of B | of C (in and out) | scales of A | of B | MemoryOperand of A, B, C | int32 useC
+///   registers of A | of B | of C (in and out) | scales of A | of B | index of A | MemoryOperand of A, B, C | int32
+///   useC
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +39,8 @@ public:
 
   const MatrixUnit &unit;
   int64_t lanes = 1; // that take part
-  /// Operands 0 A, 1 B, 2 C; of a unit that takes scales also those of A, of B, or of both.
-  int operands() const { return 3 + (unit.scales ? unit.scales->hasA() + unit.scales->hasB() : 0); }
+  /// Operands 0 A, 1 B, 2 C; of a unit that takes scales also those of A, of B, or of both; of a sparse A its index.
+  int operands() const { return 3 + static_cast<int>(unit.besides().size()); }
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
   bool inMemory(int operand) const { return memories[operand]; }
@@ -65,7 +66,7 @@ public:
 private:
   const UnitOperand &operand(int index) const {
     if (index > 2)
-      return index == 3 && unit.scales->hasA() ? unit.scales->a : unit.scales->b;
+      return *unit.besides()[index - 3];
     return index == 0 ? unit.a : index == 1 ? unit.b : unit.c;
   }
   void scale(llvm::ArrayRef<char *> frames, AddressOf addressOf, double *a, double *b) const;
@@ -75,7 +76,7 @@ private:
     uint16_t lane, element;
   };
   void findLocal();
-  static constexpr int most = 5;
+  static constexpr int most = 6;
   int64_t bytes[most] = {}, offsets[most] = {}, memory = 0;
   bool memories[most] = {};
   std::vector<Place> slots[most];        // by row-major position

@@ -100,6 +100,9 @@ static json::Object describe(const MatrixUnit &unit) {
                                     {"completion", word(unit.completion)},
                                     {"emission", json::Object{{"name", unit.emit.name},
                                                               {"arguments", strings(writtenArguments(unit.emit))}}}});
+  if (unit.sparsity)
+    result["sparsity"] = json::Object{
+        {"kept", unit.sparsity->kept}, {"group", unit.sparsity->group}, {"index", describe(unit.sparsity->index)}};
   if (unit.scales) {
     json::Object scales{{"block", unit.scales->block}};
     if (unit.scales->hasA())

@@ -41,7 +41,7 @@ static bool isRole(llvm::StringRef role) {
   static const llvm::StringSet<> roles = {"A",     "B",      "C",      "TileA",  "TileB",    "TileC",     "Tile",
                                           "Slice", "ValidM", "ValidN", "ValidK", "ValidRow", "AllTrue",   "Zero",
                                           "Vec",   "Ptr",    "Stride", "Rows",   "RowBytes", "MaskUnion", "DescA",
-                                          "DescB", "UseC",   "ScaleA", "ScaleB"};
+                                          "DescB", "UseC",   "ScaleA", "ScaleB", "IndexA"};
   // Constraints of inline assembly, the order of a result's members.
   if (roles.contains(role) || role.starts_with("constraints:") || role.starts_with("result:"))
     return true;
@@ -72,7 +72,7 @@ static bool takes(const Emission &emission, char letter) {
 }
 
 /// Whether the layout of `operand`, in field `field`, is one and covers its matrix.
-static bool checkCovers(const MatrixUnit &unit, const std::string &field, const UnitOperand &operand, bool isScale,
+static bool checkCovers(const MatrixUnit &unit, const std::string &field, const UnitOperand &operand, int64_t laneBits,
                         Messages &messages) {
   if (llvm::Error error = checkLayout(operand.layout)) {
     messages.push_back(formatv("the layout of field '{0}' is none: {1}", field, llvm::toString(std::move(error))));
@@ -84,7 +84,7 @@ static bool checkCovers(const MatrixUnit &unit, const std::string &field, const 
         formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
                 "bases of the layout or the shape until every position is held equally often",
                 field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
-  llvm::append_range(messages, checkTypes(field, operand, isScale));
+  llvm::append_range(messages, checkTypes(field, operand, laneBits));
   return true;
 }
 
@@ -99,7 +99,7 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
       continue;
     }
     const UnitOperand &scale = own ? unit.scales->a : unit.scales->b;
-    if (!checkCovers(unit, field, scale, /*isScale=*/true, messages))
+    if (!checkCovers(unit, field, scale, scale.layout.numElements() * bitWidth(scale.element), messages))
       continue;
     if (!takes(role))
       messages.push_back(formatv("field 'emit' does not take \"{0}\", which field '{1}' describes", role, field));
@@ -118,9 +118,38 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
   }
 }
 
+/// The index of a sparse A: integers over the lanes, as A is.
+static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
+  const bool isTaken = llvm::is_contained(unit.emit.arguments, "IndexA");
+  if (!unit.sparsity) {
+    if (isTaken)
+      messages.push_back("field 'emit' takes \"IndexA\", but field 'indexA' does not say what that is");
+    return;
+  }
+  const UnitOperand &index = unit.sparsity->index;
+  if (!checkCovers(unit, "indexA", index, index.layout.numElements() * unit.sparsity->placeBits(), messages))
+    return;
+  if (!isTaken)
+    messages.push_back("field 'emit' does not take \"IndexA\", which field 'indexA' describes");
+  if (isFloat(index.element) || isSigned(index.element) || bitWidth(index.element) < 8)
+    messages.push_back(
+        formatv("field 'indexA' holds {0}; places of elements in a group are bytes, u8", elementName(index.element)));
+  for (const auto &[name, operand] : {std::pair("a", &unit.a), std::pair("indexA", &index)})
+    if (operand->residence != Residence::LaneRegisters)
+      messages.push_back(
+          formatv("field 'indexA' describes places of elements, but field '{0}' does not lie in registers "
+                  "over lanes; a sparse operand and its index are InRegisters<...>",
+                  name));
+  if (index.layout.numLanes() != unit.c.layout.numLanes())
+    messages.push_back(formatv("the layout of field 'indexA' has {0} lanes, that of field 'c' {1}",
+                               index.layout.numLanes(), unit.c.layout.numLanes()));
+  if (unit.scales && unit.scales->hasA())
+    messages.push_back("fields 'indexA' and 'scaleA' both describe A: no stage scales a sparse operand; leave one out");
+}
+
 static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
   std::string field(1, llvm::toLower(letter));
-  if (!checkCovers(unit, field, operand, /*isScale=*/false, messages))
+  if (!checkCovers(unit, field, operand, /*laneBits=*/0, messages))
     return;
   if (operand.element == ElementKind::F8E8M0)
     messages.push_back(formatv("field '{0}' holds f8e8m0, which has neither sign nor zero: only scales do", field));
@@ -174,6 +203,7 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
   checkOperand(unit, 'B', unit.b, messages);
   checkOperand(unit, 'C', unit.c, messages);
   checkScales(unit, messages);
+  checkSparsity(unit, messages);
 
   auto elements = [&](const char *field, const UnitOperand &operand) {
     if (isFloat(operand.element) != isFloat(unit.c.element))

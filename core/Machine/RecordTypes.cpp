@@ -76,9 +76,9 @@ static void checkValueType(const OpaqueRegister &opaque, StringRef field, MLIRCo
   }
 }
 
-/// The field `storage`: the type of one element of the vector that carries the operand; of scales that of the register
-/// that holds all of a lane.
-static void checkStorage(const UnitOperand &operand, StringRef field, bool isScale, MLIRContext &context,
+/// The field `storage`: the type of one element of the vector that carries the operand; of scales and places that of
+/// the register that holds all of a lane, `laneBits` bits.
+static void checkStorage(const UnitOperand &operand, StringRef field, int64_t laneBits, MLIRContext &context,
                          std::vector<std::string> &messages) {
   int64_t width = bitWidth(operand.element), held = operand.layout.numElements() * width;
   Type type = parseRecordType(operand.storage, context);
@@ -93,16 +93,16 @@ static void checkStorage(const UnitOperand &operand, StringRef field, bool isSca
   else if (!type.isIntOrFloat())
     messages.push_back(
         formatv("{0}, which is neither an integer nor a float; write one such as \"i{1}\"", what, width));
-  else if (isScale && held > type.getIntOrFloatBitWidth())
-    messages.push_back(formatv("{0} of {1} bits, but a lane has scales of {2}; write a wider type such as \"i{3}\"",
-                               what, type.getIntOrFloatBitWidth(), held, llvm::PowerOf2Ceil(held)));
-  else if (!isScale && held % type.getIntOrFloatBitWidth() != 0)
+  else if (laneBits > type.getIntOrFloatBitWidth())
+    messages.push_back(formatv("{0} of {1} bits, but a lane has {2} of them; write a wider type such as \"i{3}\"", what,
+                               type.getIntOrFloatBitWidth(), laneBits, llvm::PowerOf2Ceil(laneBits)));
+  else if (!laneBits && held % type.getIntOrFloatBitWidth() != 0)
     messages.push_back(formatv("{0} of {1} bits, into which the {2} bits of the operand do not divide; write a "
                                "narrower type such as \"i{3}\"",
                                what, type.getIntOrFloatBitWidth(), held, width));
 }
 
-std::vector<std::string> tilewright::checkTypes(StringRef field, const UnitOperand &operand, bool isScale) {
+std::vector<std::string> tilewright::checkTypes(StringRef field, const UnitOperand &operand, int64_t laneBits) {
   std::vector<std::string> messages;
   bool valued = operand.opaque && operand.opaque->masks.empty() && !operand.opaque->valueType.empty();
   if (!valued && operand.storage.empty())
@@ -112,6 +112,6 @@ std::vector<std::string> tilewright::checkTypes(StringRef field, const UnitOpera
   if (valued)
     checkValueType(*operand.opaque, field, context, messages);
   if (!operand.storage.empty())
-    checkStorage(operand, field, isScale, context, messages);
+    checkStorage(operand, field, laneBits, context, messages);
   return messages;
 }

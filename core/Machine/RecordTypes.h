@@ -30,9 +30,9 @@ mlir::Type parseRecordType(llvm::StringRef text, mlir::MLIRContext &context);
 int64_t bitsOfType(mlir::Type type);
 
 /// What is wrong with the fields `valueType` and `storage` of `operand`, which stands in field `field`; it names the
-/// field and what would be right. Empty: they are types that the operand's bits go into. `isScale`: those of a lane lie
-/// in one register of the type `storage`, which may be wider.
-std::vector<std::string> checkTypes(llvm::StringRef field, const UnitOperand &operand, bool isScale = false);
+/// field and what would be right. Empty: they are types that the operand's bits go into. `laneBits`, if not 0: so many
+/// of a lane lie in one register of the type `storage`, which may be wider.
+std::vector<std::string> checkTypes(llvm::StringRef field, const UnitOperand &operand, int64_t laneBits = 0);
 
 } // namespace tilewright
 

@@ -113,6 +113,8 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
     text += "<details class=\"card\"><summary>" + names + "</summary>\n" + lines;
     const MatrixUnit &unit = *group.front();
     std::vector<std::pair<const char *, const UnitOperand *>> operands{{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
+    if (unit.sparsity)
+      operands.emplace_back("index of A", &unit.sparsity->index);
     if (unit.scales) {
       if (unit.scales->hasA())
         operands.emplace_back("scales of A", &unit.scales->a);

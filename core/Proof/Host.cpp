@@ -106,7 +106,11 @@ void Reader::readLaunch(const llvm::json::Object &step) {
     Array &array = program.arrays[view.array];
     if (array.shape.empty() && array.name.starts_with("temporary"))
       array.shape = view.shape, array.element = memref.getElementType();
-    else if (array.shape != view.shape)
+    else if (array.shape == view.shape)
+      continue;
+    else if (std::optional<View> other = joined(buffers[buffer], view.shape)) // launches see rows that are one
+      view = *other;
+    else
       view.unknown = "launches see " + array.name + " in two shapes";
   }
   grid.clear();

@@ -72,6 +72,8 @@ private:
   // Views.cpp: memrefs.
   bool readView(mlir::Operation *op);
   View viewOf(mlir::Value memref);
+  /// `source` with dimensions joined to `shape`, of known sizes; nullopt where that is no such view.
+  std::optional<View> joined(const View &source, llvm::ArrayRef<Linear> shape);
   View arrayOf(mlir::Value memref, llvm::ArrayRef<Linear> dynamicSizes, llvm::StringRef name);
 
   // Touches.cpp: what operations touch.

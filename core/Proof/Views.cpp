@@ -92,6 +92,21 @@ static std::optional<View> collapsed(const View &source, ArrayRef<SmallVector<in
   return view;
 }
 
+std::optional<View> Reader::joined(const View &source, ArrayRef<Linear> shape) {
+  SmallVector<SmallVector<int64_t, 2>> groups;
+  int64_t next = 0;
+  for (const Linear &size : shape) {
+    Linear product = 1;
+    for (groups.emplace_back(); groups.back().empty() || product != size; ++next) {
+      if (next >= static_cast<int64_t>(source.shape.size()) || !source.shape[next].isConstant())
+        return std::nullopt;
+      product = space.product(product, source.shape[next]);
+      groups.back().push_back(next);
+    }
+  }
+  return next == static_cast<int64_t>(source.shape.size()) ? collapsed(source, groups, space) : std::nullopt;
+}
+
 bool Reader::readView(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<memref::AllocOp, memref::AllocaOp, tile::AllocOp>([&](auto alloc) {

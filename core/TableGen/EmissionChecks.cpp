@@ -188,9 +188,8 @@ void Trial::tryStates() {
 
 std::vector<std::string> Trial::run() {
   SmallVector<Type> operands{typeOf(unit.a, unit.b), typeOf(unit.b, unit.a), typeOf(unit.c, unit.b)};
-  if (unit.scales)
-    for (const UnitOperand *scale : unit.scales->operands())
-      operands.push_back(typeOf(*scale, *scale));
+  for (const UnitOperand *beside : unit.besides())
+    operands.push_back(typeOf(*beside, *beside));
   bool inPlace = unit.c.opaque && !unit.c.opaque->masks.empty();
   if (llvm::all_of(operands, [](Type type) { return type != nullptr; }))
     attempt("emit", unit.emit, operands, inPlace ? Type() : operands[2],

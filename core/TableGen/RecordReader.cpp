@@ -46,6 +46,7 @@ private:
   std::shared_ptr<const OpaqueRegister> opaque(const Record &record);
   UnitOperand operand(const Record &unit, StringRef field, int64_t rows, int64_t cols);
   std::optional<UnitScales> scales(const Record &record, const MatrixUnit &unit);
+  std::optional<UnitSparsity> sparsity(const Record &record, const MatrixUnit &unit);
   MatrixUnit unit(const Record &record);
   Memory memory(const Record &record);
   CopyEngine copy(const Record &record);
@@ -187,13 +188,45 @@ std::optional<UnitScales> Reader::scales(const Record &record, const MatrixUnit 
   return result;
 }
 
+/// The fields of a sparse A: how many elements of how many it keeps, and where they stand.
+std::optional<UnitSparsity> Reader::sparsity(const Record &record, const MatrixUnit &unit) {
+  const int64_t group = record.getValueAsInt("sparseGroup"), kept = record.getValueAsInt("sparseKept");
+  const bool hasIndex = optional(record, "indexA");
+  if (!group && !kept && !hasIndex)
+    return std::nullopt;
+  auto refuse = [&](const llvm::Twine &what) {
+    error(record, "unit '" + record.getName() + "': " + what);
+    return std::nullopt;
+  };
+  if (!group || !kept || !hasIndex)
+    return refuse(llvm::Twine("fields 'sparseKept', 'sparseGroup' and 'indexA' belong together; field '") +
+                  (!kept    ? "sparseKept"
+                   : !group ? "sparseGroup"
+                            : "indexA") +
+                  "' is missing");
+  if (group < 2 || !llvm::isPowerOf2_64(group) || unit.k % group != 0)
+    return refuse("field 'sparseGroup' is " + llvm::Twine(group) +
+                  "; it must be a power of two that divides the unit's "
+                  "k of " +
+                  llvm::Twine(unit.k));
+  if (kept < 1 || kept >= group)
+    return refuse("field 'sparseKept' is " + llvm::Twine(kept) + "; of groups of " + llvm::Twine(group) +
+                  " elements it must be 1 to " + llvm::Twine(group - 1));
+  UnitSparsity result;
+  result.kept = kept;
+  result.group = group;
+  result.index = operand(record, "indexA", unit.m, unit.k / group * kept);
+  return result;
+}
+
 MatrixUnit Reader::unit(const Record &record) {
   MatrixUnit result;
   result.name = (target + "." + record.getName()).str();
   result.m = record.getValueAsInt("m");
   result.n = record.getValueAsInt("n");
   result.k = record.getValueAsInt("k");
-  result.a = operand(record, "a", result.m, result.k);
+  result.sparsity = sparsity(record, result);
+  result.a = operand(record, "a", result.m, result.depthOfA());
   result.b = operand(record, "b", result.k, result.n);
   result.c = operand(record, "c", result.m, result.n);
   result.scales = scales(record, result);

@@ -97,6 +97,10 @@ static void writeUnit(const MatrixUnit &unit, llvm::StringRef origin, raw_ostrea
   writeOperand("A", unit.a, os);
   writeOperand("B", unit.b, os);
   writeOperand("C", unit.c, os);
+  if (unit.sparsity) {
+    writeOperand("index of A", unit.sparsity->index, os);
+    os << "\nA keeps " << unit.sparsity->kept << " of " << unit.sparsity->group << " elements along k.\n";
+  }
   if (!unit.scales)
     return;
   if (unit.scales->hasA())

@@ -229,6 +229,12 @@ void Printer::unit(const MatrixUnit &unit) {
         set(std::string(name) + ".cols", int64_t(0));
       }
   }
+  if (unit.sparsity) {
+    os << "  unit.sparsity.emplace();\n";
+    set("unit.sparsity->kept", unit.sparsity->kept);
+    set("unit.sparsity->group", unit.sparsity->group);
+    operand("unit.sparsity->index", unit.sparsity->index);
+  }
   raw("unit.issue", "issue");
   raw("unit.latency", "latency");
   raw("unit.source", "std::move(source)");

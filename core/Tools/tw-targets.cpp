@@ -127,7 +127,8 @@ static int list(llvm::ArrayRef<const Target *> targets, bool withUnits, bool asJ
   return 0;
 }
 
-/// The operand that "UNIT:c" names, or "UNIT:scaleA" its scales, the unit with or without its target.
+/// The operand that "UNIT:c" names, "UNIT:scaleA" its scales or "UNIT:indexA" its index, the unit with or without its
+/// target.
 static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &chip, llvm::StringRef name) {
   auto [unitName, which] = name.rsplit(':');
   for (const MatrixUnit &unit : chip.units()) {
@@ -137,10 +138,12 @@ static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &ch
     if (which == "a" || which == "b" || which == "c")
       return which == "a" ? &unit.a : which == "b" ? &unit.b : &unit.c;
     std::string others;
-    for (const UnitOperand *scale : unit.scales ? unit.scales->operands() : std::vector<const UnitOperand *>()) {
-      const char *word = scale == &unit.scales->a ? "scaleA" : "scaleB";
+    for (const UnitOperand *beside : unit.besides()) {
+      const char *word = unit.sparsity && beside == &unit.sparsity->index ? "indexA"
+                         : beside == &unit.scales->a                      ? "scaleA"
+                                                                          : "scaleB";
       if (which == word)
-        return scale;
+        return beside;
       others += std::string(others.empty() ? ", UNIT:" : " or UNIT:") + word;
     }
     return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c" + others);

@@ -91,6 +91,7 @@ def i1 : Elem<"I1">;
 /// What stands in the final code. Arguments are roles, in the order of the emission:
 ///   "A" "B" "C"              the operands (C: the accumulator, also the result)
 ///   "ScaleA" "ScaleB"        the scales of A and B that a lane holds, from the lowest byte of a register on
+///   "IndexA"                 the places of the elements of A that a lane holds, likewise
 ///   "TileA" "TileB" "TileC"  number of the operand's tile register, an immediate; "Tile": of the register itself
 ///   "DescA" "DescB" "UseC"   descriptor of an operand in a scratchpad; flag that C is read
 ///   "Slice"                  row or column of a tile register
@@ -240,6 +241,9 @@ class MatrixUnit<int m_, int n_, int k_> {
   int scaleBlock = 0;              // elements along k that one scale multiplies; 0: the unit takes no scales
   Operand scaleA = ?;              // m x k / scaleBlock scales of A; `storage`: the register that holds those of a lane
   Operand scaleB = ?;              // k / scaleBlock x n scales of B; one of the two, or both
+  int sparseGroup = 0;             // elements along k of which A keeps `sparseKept`, so that `a` is m x k * kept / group; 0: all
+  int sparseKept = 0;
+  Operand indexA = ?;              // of `a`'s shape: the place of each element in its group; `storage`: as of scales
   Cycles issue = ?;                // between independent issues of one core or group
   Cycles latency = ?;              // until a dependent issue
   Source source = ?;

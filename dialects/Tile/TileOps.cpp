@@ -123,7 +123,19 @@ LogicalResult TransposeOp::verify() {
 
 LogicalResult MmaOp::verify() {
   FragmentType a = getA().getType(), b = getB().getType(), c = getC().getType();
-  if (a.getCols() != b.getRows())
+  if (Value index = getIndex()) {
+    FragmentType places = cast<FragmentType>(index.getType());
+    if (places.getRows() != a.getRows() || places.getCols() != a.getCols() || !places.getElementType().isInteger(8))
+      return emitOpError() << "the index of a " << a.getRows() << "x" << a.getCols()
+                           << " a has its shape and elements of "
+                           << "i8, got " << places.getRows() << "x" << places.getCols() << " of "
+                           << places.getElementType();
+    if (a.getCols() >= b.getRows())
+      return emitOpError() << "with an index a keeps some of each group along k, but it has " << a.getCols()
+                           << " columns, and b " << b.getRows() << " rows";
+    if (!getScales().empty())
+      return emitOpError() << "takes scales or an index, not both";
+  } else if (a.getCols() != b.getRows())
     return emitOpError() << "a is m x k and b is k x n, but a has " << a.getCols() << " columns and b " << b.getRows()
                          << " rows";
   if (a.getRows() != c.getRows() || b.getCols() != c.getCols())

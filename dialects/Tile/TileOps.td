@@ -241,7 +241,7 @@ def Tile_StoreOp : Tile_AccessOp<"store"> {
 
 //===-- Matrix units ------------------------------------------------------===//
 
-def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
+def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>, AttrSizedOperandSegments]> {
   let summary = "result = a * b + c on one matrix unit";
   let description = [{
     `a` is m x k, `b` k x n, `c` and the result m x n. `unit` names the record ("target.record"), the only place
@@ -262,16 +262,26 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
        : !tile.fragment<16x128xf8E4M3FN, #a>, !tile.fragment<128x16xf8E4M3FN, #b>, !tile.fragment<16x16xf32, #c>
          scales(!tile.fragment<16x4xf8E8M0FNU, #sa>, !tile.fragment<4x16xf8E8M0FNU, #sb>)
     ```
+
+    With an `index` A is sparse: it keeps some elements of each group along k, and the index, of A's shape, says in its
+    lowest bits where in its group each one stands. Of 2:4, A has half as many columns as B has rows.
+
+    ```mlir
+    // d[i, j] = c[i, j] + sum over e of a[i, e] * b[e floordiv 2 * 4 + index[i, e] mod 4, j]
+    %d = tile.mma %a, %b, %c index(%p) {unit = "acme.sparse"}
+       : !tile.fragment<16x16xf16, #a>, !tile.fragment<32x16xf16, #b>, !tile.fragment<16x16xf32, #c>
+         index(!tile.fragment<16x16xi8, #a>)
+    ```
   }];
   let arguments = (ins Tile_FragmentType:$a, Tile_FragmentType:$b, Tile_FragmentType:$c, StrAttr:$unit,
-                       Variadic<Tile_FragmentType>:$scales);
+                       Variadic<Tile_FragmentType>:$scales, Optional<Tile_FragmentType>:$index);
   let results = (outs Tile_FragmentType:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
                                  "::mlir::StringAttr":$unit),
-                            [{ build($_builder, $_state, type, a, b, c, unit, ::mlir::ValueRange()); }]>];
+                            [{ build($_builder, $_state, type, a, b, c, unit, ::mlir::ValueRange(), ::mlir::Value()); }]>];
   let assemblyFormat = [{
-    $a `,` $b `,` $c (`scales` `(` $scales^ `)`)? attr-dict `:` type($a) `,` type($b) `,` type($c)
-    (`scales` `(` type($scales)^ `)`)?
+    $a `,` $b `,` $c (`scales` `(` $scales^ `)`)? (`index` `(` $index^ `)`)? attr-dict `:` type($a) `,` type($b) `,`
+    type($c) (`scales` `(` type($scales)^ `)`)? (`index` `(` type($index)^ `)`)?
   }];
   let hasVerifier = 1;
   let hasFolder = 1;

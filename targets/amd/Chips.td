@@ -34,7 +34,14 @@ defvar Cdna3Units = Cdna3Float # [mfma_cdna3_16x16_xf32_f32, mfma_cdna3_32x32_xf
                                   mfma_cdna3_16x16_fp8_fp8_f32, mfma_cdna3_16x16_fp8_bf8_f32,
                                   mfma_cdna3_16x16_bf8_fp8_f32, mfma_cdna3_16x16_bf8_bf8_f32,
                                   mfma_cdna3_32x32_fp8_fp8_f32, mfma_cdna3_32x32_fp8_bf8_f32,
-                                  mfma_cdna3_32x32_bf8_fp8_f32, mfma_cdna3_32x32_bf8_bf8_f32];
+                                  mfma_cdna3_32x32_bf8_fp8_f32, mfma_cdna3_32x32_bf8_bf8_f32,
+                                  smfmac_cdna3_16x16_f16_f32, smfmac_cdna3_32x32_f16_f32,
+                                  smfmac_cdna3_16x16_bf16_f32, smfmac_cdna3_32x32_bf16_f32,
+                                  smfmac_cdna3_16x16_i8_i32, smfmac_cdna3_32x32_i8_i32,
+                                  smfmac_cdna3_16x16_fp8_fp8_f32, smfmac_cdna3_16x16_fp8_bf8_f32,
+                                  smfmac_cdna3_16x16_bf8_fp8_f32, smfmac_cdna3_16x16_bf8_bf8_f32,
+                                  smfmac_cdna3_32x32_fp8_fp8_f32, smfmac_cdna3_32x32_fp8_bf8_f32,
+                                  smfmac_cdna3_32x32_bf8_fp8_f32, smfmac_cdna3_32x32_bf8_bf8_f32];
 defvar Cdna4Units = [mfma_cdna4_16x16_f16_f32, mfma_cdna4_32x32_f16_f32, mfma_cdna4_16x16_bf16_f32,
                      mfma_cdna4_32x32_bf16_f32, mfma_cdna4_16x16_i8_i32, mfma_cdna4_32x32_i8_i32,
                      mfma_cdna4_16x16_fp8_fp8_f32, mfma_cdna4_16x16_fp8_bf8_f32, mfma_cdna4_16x16_bf8_fp8_f32,
@@ -48,7 +55,9 @@ defvar Cdna4Units = [mfma_cdna4_16x16_f16_f32, mfma_cdna4_32x32_f16_f32, mfma_cd
 defvar Rdna3Units = [wmma_rdna3_f16_f32, wmma_rdna3_bf16_f32, wmma_rdna3_i8_i32, wmma_rdna3_u8_i32] # RdnaLaneUnits;
 defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32, wmma_rdna4_u8_i32,
                      wmma_rdna4_fp8_fp8_f32, wmma_rdna4_fp8_bf8_f32, wmma_rdna4_bf8_fp8_f32,
-                     wmma_rdna4_bf8_bf8_f32] # RdnaLaneUnits;
+                     wmma_rdna4_bf8_bf8_f32, swmmac_rdna4_f16_f32, swmmac_rdna4_bf16_f32, swmmac_rdna4_i8_i32,
+                     swmmac_rdna4_u8_i32, swmmac_rdna4_fp8_fp8_f32, swmmac_rdna4_fp8_bf8_f32, swmmac_rdna4_bf8_fp8_f32,
+                     swmmac_rdna4_bf8_bf8_f32] # RdnaLaneUnits;
 
 /// Half of the registers of a CDNA lane, which the matrix units add up in.
 def AccumulatorFile : RegisterFile<"sums", "lane", 256, 4> { let role = Accumulators; }

@@ -166,11 +166,44 @@ class ScaledProducts<string shape> {
 }
 
 //===----------------------------------------------------------------------===//
+// SMFMAC: CDNA3, A keeps two of four elements along k
+//===----------------------------------------------------------------------===//
+
+/// C += A * B with a dense k of 512 / T (bytes: 1024 / T) in the time of a dense product over half of it. A lane has p
+/// elements of A and, of the same groups, 2 p of B; its places, two bits each, are the first set of a register (cbsz and abid
+/// are 0).
+class Smfmac<int t, int depth, Elem ea, Elem eb, Elem ec, string type> : MatrixUnit<t, t, depth> {
+  defvar p = !div(!mul(t, depth), 128);
+  let scope = Group<"subgroup", 1>;
+  let a = Operand<ea, InRegisters<MfmaA<t, p>>>;
+  let b = Operand<eb, InRegisters<MfmaB<t, !mul(2, p)>>>;
+  let c = Operand<ec, InRegisters<MfmaC<t>>>;
+  let sparseKept = 2;
+  let sparseGroup = 4;
+  let indexA = Carried<u8, MfmaA<t, p>, "i32">;
+  let issue = Cycles<t>;
+  let latency = Cycles<t>;
+  let source = Calculator;
+  let emit = LlvmIntrinsic<"llvm.amdgcn.smfmac." # !tolower(ec.kind) # "." # t # "x" # t # "x" # depth # "." # type,
+                           ["A", "B", "C", "IndexA", "i32:0", "i32:0"]>;
+}
+foreach t = [16, 32] in {
+  def smfmac_cdna3_ # t # x # t # _f16_f32 : Smfmac<t, !div(512, t), f16, f16, f32, "f16">;
+  def smfmac_cdna3_ # t # x # t # _bf16_f32 : Smfmac<t, !div(512, t), bf16, bf16, f32, "bf16">;
+  def smfmac_cdna3_ # t # x # t # _i8_i32 : Smfmac<t, !div(1024, t), i8, i8, i32, "i8">;
+  foreach ea = ["fp8", "bf8"] in
+    foreach eb = ["fp8", "bf8"] in
+      def smfmac_cdna3_ # t # x # t # _ # ea # _ # eb # _f32
+          : Smfmac<t, !div(1024, t), !if(!eq(ea, "fp8"), f8e4m3fnuz, f8e5m2fnuz),
+                   !if(!eq(eb, "fp8"), f8e4m3fnuz, f8e5m2fnuz), f32, ea # "." # eb>;
+}
+
+//===----------------------------------------------------------------------===//
 // WMMA: RDNA3 holds A and B twice, RDNA4 once; 32 lanes
 //===----------------------------------------------------------------------===//
 
 class Wmma<Elem ea, Elem eb, Elem ec, Layout la, Layout lb, Layout lc, int cycles, string intrinsic,
-           list<string> roles> : MatrixUnit<16, 16, 16> {
+           list<string> roles, int depth = 16, string operation = "wmma"> : MatrixUnit<16, 16, depth> {
   let scope = Group<"subgroup", 1>;
   let a = Operand<ea, InRegisters<la>>;
   let b = Operand<eb, InRegisters<lb>>;
@@ -178,7 +211,7 @@ class Wmma<Elem ea, Elem eb, Elem ec, Layout la, Layout lb, Layout lc, int cycle
   let issue = Cycles<cycles>;
   let latency = Cycles<cycles>;
   let source = Calculator;
-  let emit = LlvmIntrinsic<"llvm.amdgcn.wmma." # intrinsic, roles>;
+  let emit = LlvmIntrinsic<"llvm.amdgcn." # operation # "." # intrinsic, roles>;
 }
 defvar FloatRoles = ["A", "B", "C"];
 defvar SignedRoles = ["i1:1", "A", "i1:1", "B", "C", "i1:0"];
@@ -221,6 +254,33 @@ foreach ea = ["fp8", "bf8"] in
     def wmma_rdna4_ # ea # _ # eb # _f32
         : Wmma4<!if(!eq(ea, "fp8"), f8e4m3, f8e5m2), !if(!eq(eb, "fp8"), f8e4m3, f8e5m2), f32, Wmma4A8, Wmma4B8, 8,
                 "f32.16x16x16." # ea # "." # eb, FloatRoles, "i32", "i32">;
+
+/// SWMMAC: A keeps two of four elements along k, so that it lies as WMMA's over half of that k. A lane's eight places are
+/// half a register.
+def Swmmac4B : Layout<Steps<16>.cols # [[8, 0]], [[1, 0], [2, 0], [4, 0], [16, 0]]>;
+def Swmmac4B8 : Layout<Steps<16>.cols # [[16, 0]], Steps<16>.rows>;
+class Swmmac4<Elem ea, Elem eb, Elem ec, Layout la, Layout lb, int cycles, string intrinsic, list<string> roles,
+              string storage = "">
+    : Wmma<ea, eb, ec, la, lb, Wmma4C, cycles, intrinsic, roles, 32, "swmmac"> {
+  let a = Carried<ea, la, storage>;
+  let b = Carried<eb, lb, storage>;
+  let sparseKept = 2;
+  let sparseGroup = 4;
+  let indexA = Carried<u8, la, "i16">;
+}
+defvar SparseRoles = ["A", "B", "C", "IndexA"];
+def swmmac_rdna4_f16_f32 : Swmmac4<f16, f16, f32, Wmma4A, Swmmac4B, 16, "f32.16x16x32.f16", SparseRoles>;
+def swmmac_rdna4_bf16_f32 : Swmmac4<bf16, bf16, f32, Wmma4A, Swmmac4B, 16, "f32.16x16x32.bf16", SparseRoles, "i16">;
+foreach e = [i8, u8] in {
+  defvar sign = !if(!eq(e.kind, "I8"), "i1:1", "i1:0");
+  def swmmac_rdna4_ # e # _i32 : Swmmac4<e, e, i32, Wmma4A8, Swmmac4B8, 8, "i32.16x16x32.iu8",
+                                         [sign, "A", sign, "B", "C", "IndexA", "i1:0"], "i32">;
+}
+foreach ea = ["fp8", "bf8"] in
+  foreach eb = ["fp8", "bf8"] in
+    def swmmac_rdna4_ # ea # _ # eb # _f32
+        : Swmmac4<!if(!eq(ea, "fp8"), f8e4m3, f8e5m2), !if(!eq(eb, "fp8"), f8e4m3, f8e5m2), f32, Wmma4A8, Swmmac4B8, 8,
+                  "f32.16x16x32." # ea # "." # eb, SparseRoles, "i32">;
 
 //===----------------------------------------------------------------------===//
 // One multiply-add per lane, seen as an outer product

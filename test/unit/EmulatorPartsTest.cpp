@@ -368,9 +368,8 @@ TEST(UnitRunner, AgreesWithTheModelBitByBit) {
         if (runner.inMemory(0) || runner.inMemory(1) || runner.inMemory(2) || !done.insert(unit.name).second)
           continue;
         std::vector<const UnitOperand *> operands{&unit.a, &unit.b, &unit.c};
-        if (unit.scales)
-          operands.insert(operands.end(), {&unit.scales->a, &unit.scales->b});
-        std::vector<char> packed[5];
+        llvm::append_range(operands, unit.besides());
+        std::vector<char> packed[6];
         std::vector<std::vector<char>> frames(runner.lanes, std::vector<char>(runner.frameBytes()));
         for (int i = 0; i < runner.operands(); ++i) {
           packed[i].resize(fragmentBytes(*operands[i]));
@@ -389,7 +388,8 @@ TEST(UnitRunner, AgreesWithTheModelBitByBit) {
             }
           }
         }
-        runUnit(unit, packed[0].data(), packed[1].data(), packed[2].data(), packed[3].data(), packed[4].data());
+        runUnit(unit, packed[0].data(), packed[1].data(), packed[2].data(), packed[3].data(), packed[4].data(),
+                packed[unit.sparsity ? runner.operands() - 1 : 5].data());
         if (runner.laneLocal()) {
           for (int64_t lane = 0; lane < runner.lanes; ++lane)
             runner.runLane(lane, frames[lane].data());

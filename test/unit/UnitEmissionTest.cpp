@@ -58,9 +58,14 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
       for (const MatrixUnit &unit : description->units()) {
         if (!isOfLanes(unit))
           continue;
-        std::string scales = unit.scales ? ", " + vectorOf(unit.scales->a) + ", " + vectorOf(unit.scales->b) : "";
+        std::string besides, parameters, values; // scales, an index
+        for (auto [number, beside] : llvm::enumerate(unit.besides())) {
+          besides += ", " + vectorOf(*beside);
+          parameters += llvm::formatv(", %s{0}: {1}", number, vectorOf(*beside));
+          values += llvm::formatv(", %s{0}", number);
+        }
         std::string types =
-            llvm::formatv("({0}, {1}, {2}{3}) -> {2}", vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c), scales);
+            llvm::formatv("({0}, {1}, {2}{3}) -> {2}", vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c), besides);
         std::string text = llvm::formatv(
             R"(
           module attributes {{tilewright.target = "{0}:{1}"} {{
@@ -70,9 +75,8 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
               llvm.return %d : {6}
             }
           })",
-            target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c),
-            unit.scales ? ", %sa: " + vectorOf(unit.scales->a) + ", %sb: " + vectorOf(unit.scales->b) : "",
-            unit.scales ? ", %sa, %sb" : "");
+            target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c), parameters,
+            values);
         auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
         ASSERT_TRUE(module) << text;
         mlir::PassManager pm(&context);

@@ -24,6 +24,7 @@
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -74,6 +75,26 @@ Fragment randomScales(const UnitOperand &operand, std::mt19937 &random) {
       writeElement(operand.element, fragment.bytes.data(), lane * elements + element,
                    fragment.matrix[p.row * operand.cols + p.col]);
     }
+  return fragment;
+}
+
+/// Places of elements, among bytes whose higher bits mean nothing.
+Fragment randomPlaces(const UnitSparsity &sparsity, std::mt19937 &random) {
+  const UnitOperand &operand = sparsity.index;
+  Fragment fragment;
+  fragment.bytes.resize(fragmentBytes(operand));
+  fragment.matrix.resize(operand.rows * operand.cols);
+  for (double &value : fragment.matrix)
+    value = std::uniform_int_distribution<int>(0, 255)(random);
+  const int64_t elements = operand.layout.numElements();
+  for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane)
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = operand.layout.at(lane, element);
+      writeElement(operand.element, fragment.bytes.data(), lane * elements + element,
+                   fragment.matrix[p.row * operand.cols + p.col]);
+    }
+  for (double &value : fragment.matrix)
+    value = std::fmod(value, double(sparsity.group));
   return fragment;
 }
 
@@ -179,12 +200,24 @@ TEST(UnitModel, MultipliesMatrices) {
     double scale = exact ? 0.125 : 1;
     Fragment a = randomFragment(unit.a, random, scale), b = randomFragment(unit.b, random, scale);
     Fragment c = randomFragment(unit.c, random, scale * scale);
-    Fragment scaleA, scaleB;
+    Fragment scaleA, scaleB, index;
+    if (unit.sparsity)
+      index = randomPlaces(*unit.sparsity, random);
     if (unit.scales) {
       scaleA = randomScales(unit.scales->a, random);
       scaleB = randomScales(unit.scales->b, random);
     }
-    runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data(), scaleA.bytes.data(), scaleB.bytes.data());
+    runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data(), scaleA.bytes.data(), scaleB.bytes.data(),
+            index.bytes.data());
+    if (unit.sparsity) { // A with zeros for what it does not keep
+      std::vector<double> whole(unit.m * unit.k);
+      for (int64_t i = 0; i < unit.m; ++i)
+        for (int64_t e = 0; e < unit.a.cols; ++e) {
+          const int64_t place = int64_t(index.matrix[i * unit.a.cols + e]);
+          whole[i * unit.k + e / unit.sparsity->kept * unit.sparsity->group + place] += a.matrix[i * unit.a.cols + e];
+        }
+      a.matrix = whole;
+    }
     std::vector<double> expected = c.matrix;
     for (int64_t i = 0; i < unit.m; ++i)
       for (int64_t j = 0; j < unit.n; ++j)
@@ -293,4 +326,36 @@ TEST(UnitModel, AWrongLaneOfAScaleChangesTheResult) {
       }
   }
   EXPECT_GE(scaled, 50);
+}
+
+// A place of a sparse A that changes is seen in the results, and what A does not keep a factor of is not multiplied.
+TEST(UnitModel, ASparseUnitReadsWhatItsIndexSays) {
+  std::mt19937 random(5);
+  int64_t sparse = 0;
+  for (const MatrixUnit &unit : allUnits()) {
+    if (!unit.sparsity)
+      continue;
+    ++sparse;
+    Fragment a = randomFragment(unit.a, random), b = randomFragment(unit.b, random), c = randomFragment(unit.c, random);
+    Fragment index = randomPlaces(*unit.sparsity, random);
+    for (char &place : index.bytes) // the last element of no group
+      place = char(static_cast<unsigned char>(place) % (unit.sparsity->group - 1));
+    auto run = [&] {
+      std::vector<char> result = c.bytes;
+      runUnit(unit, a.bytes.data(), b.bytes.data(), result.data(), nullptr, nullptr, index.bytes.data());
+      return result;
+    };
+    const std::vector<char> expected = run();
+    const int64_t elements = unit.b.layout.numElements();
+    for (int64_t lane = 0; lane < unit.b.layout.numLanes(); ++lane)
+      for (int64_t element = 0; element < elements; ++element)
+        if (unit.b.layout.at(lane, element).row % unit.sparsity->group == unit.sparsity->group - 1)
+          writeElement(unit.b.element, b.bytes.data(), lane * elements + element,
+                       isFloat(unit.b.element) ? std::numeric_limits<double>::quiet_NaN() : 100);
+    EXPECT_EQ(run(), expected) << unit.name;
+    const Fragment other = randomPlaces(*unit.sparsity, random);
+    index.bytes = other.bytes;
+    EXPECT_NE(run(), expected) << unit.name;
+  }
+  EXPECT_GE(sparse, 14 + 8); // of CDNA3 and RDNA4
 }

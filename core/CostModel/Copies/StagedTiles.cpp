@@ -128,7 +128,7 @@ StagedOperand StagedTiles::describe(const LaneContractionPlan &plan, bool isA) {
   const ContractionOperand &given = isA ? c.a : c.b;
   const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
   unsigned freeDim = isA ? plan.mDim : plan.nDim;
-  int64_t free = isA ? plan.blockM() : plan.blockN();
+  int64_t free = isA ? plan.blockM() : plan.blockN(), depth = given.along(plan.depth);
   int64_t threads = plan.subgroups() * hierarchy.lanes;
   StagedOperand result;
   bool byMatrices = matrices && plan.unit->k > 1;
@@ -141,7 +141,7 @@ StagedOperand StagedTiles::describe(const LaneContractionPlan &plan, bool isA) {
   if (!wantsK && (isA ? own.cols : own.rows) > 1 && runAlong(own.layout, /*rows=*/isA) == 1)
     result.kInner = inK && !inFree;
   TileUse &use = result.use;
-  int64_t rows = result.kInner ? free : plan.depth, cols = result.kInner ? plan.depth : free;
+  int64_t rows = result.kInner ? free : depth, cols = result.kInner ? depth : free;
   use.rows = rows;
   use.rowBytes = cols * bytes;
   use.elementBytes = bytes;
@@ -159,7 +159,7 @@ StagedOperand StagedTiles::describe(const LaneContractionPlan &plan, bool isA) {
   if (inK || inFree)
     piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
-  int64_t k = c.nest.tripCounts[plan.kDim].value_or(0), extent = c.nest.tripCounts[freeDim].value_or(0);
+  int64_t k = given.along(c.nest.tripCounts[plan.kDim].value_or(0)), extent = c.nest.tripCounts[freeDim].value_or(0);
   bool over = !extent || extent % free != 0;
   // Rows of the free dimension may end inside of a vector though the next ones begin with one. Loads by place are cut
   // there; an engine copies a part of a vector, and other loads branch.
@@ -171,7 +171,7 @@ StagedOperand StagedTiles::describe(const LaneContractionPlan &plan, bool isA) {
   // rows and columns are no part of the result.
   auto isChecked = [&](unsigned d) { return given.access.map.getResult(d).isFunctionOfDim(plan.kDim); };
   bool alongK = inK && result.kInner && k * bytes >= vectorBytes && llvm::none_of(given.bounded, isChecked);
-  bool hasNext = k > plan.depth && given.access.stride(plan.kDim).value_or(0) * bytes >= vectorBytes;
+  bool hasNext = k > depth && given.access.stride(plan.kDim).value_or(0) * bytes >= vectorBytes;
   bool alongFree = inFree && !inK && k && extent * bytes >= vectorBytes && given.bounded.empty() && (!over || hasNext);
   bool mayBeginAnywhere = plan.otherK.empty() && plan.lastApart && (alongK || alongFree);
   if (int64_t begin = loadAlignment(result); mayBeginAnywhere && piece < vectorBytes && piece >= begin) {
@@ -376,6 +376,15 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     result.globalLoads += units * double(plan.tilesM * unit.scales->a.layout.numElements());
   if (unit.scales && unit.scales->hasB())
     result.globalLoads += units * double(plan.tilesN * unit.scales->b.layout.numElements());
+  if (unit.sparsity) { // and so do the places of a sparse A, those side by side in one load
+    const Layout &layout = unit.sparsity->index.layout;
+    const int64_t places = layout.numElements(), row = c.a.along(c.nest.tripCounts[plan.kDim].value_or(1));
+    const int64_t run = std::min<int64_t>(runAlong(layout, /*rows=*/false), row & -row);
+    result.globalLoads += units * double(plan.tilesM * llvm::divideCeil(places, run));
+    // Packed (RecordEmission.cpp): neighbours meet in three operations, and what lies between goes in one.
+    if (!unit.sparsity->index.storage.empty())
+      result.loop += units * double(plan.tilesM * (3 * llvm::Log2_64_Ceil(places) + 1));
+  }
   int64_t pointers = 0;
   for (const StagedOperand *each : {&a, &b}) {
     double loads = double(each->elements) * bytes / std::min<int64_t>(16, each->use.pieceBytes);

@@ -58,11 +58,18 @@ static bool takesScales(const MatrixUnit &unit, const Contraction &c) {
              : !c.a.scale && !c.b.scale;
 }
 
+/// Whether A of `unit` is sparse like that of `c`, or neither is. No unit has a sparse B.
+static bool takesIndex(const MatrixUnit &unit, const Contraction &c) {
+  if (!unit.sparsity || !c.a.index)
+    return !unit.sparsity && !c.a.index && !c.b.index;
+  return unit.sparsity->kept == c.a.index->kept && unit.sparsity->group == c.a.index->group && !c.b.index;
+}
+
 bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {
   auto takes = [&](const UnitOperand &slot, const ContractionOperand &given) {
     const OperandForm form = formIn(slot, given, c.accumulator);
     return form == OperandForm::AsItIs || (form == OperandForm::Rounded && freedom.fast);
   };
-  return takesScales(unit, c) && takesAccumulator(unit, c) && takes(unit.a, c.a) && takes(unit.b, c.b) &&
-         (freedom.mayReassociate || !reassociates(unit));
+  return takesScales(unit, c) && takesIndex(unit, c) && takesAccumulator(unit, c) && takes(unit.a, c.a) &&
+         takes(unit.b, c.b) && (freedom.mayReassociate || !reassociates(unit));
 }

@@ -41,6 +41,8 @@ inline double elementsOf(const Contraction &c, const ContractionOperand &operand
   double elements = 1;
   for (unsigned dim : operand.access.dims().set_bits())
     elements *= double(ContractionExtents::of(c, dim));
+  if (operand.index)
+    elements *= double(operand.index->kept) / double(operand.index->group);
   auto type = mlir::cast<mlir::MemRefType>(operand.access.memref.getType());
   return type.hasStaticShape() ? std::min(elements, double(type.getNumElements())) : elements;
 }
@@ -53,10 +55,16 @@ inline double scaleBytes(const Contraction &c, const ContractionOperand &operand
   return each * elementsOf(c, operand) / double(std::max<int64_t>(1, operand.scale->block));
 }
 
+/// Bytes of the places of a sparse operand's elements, each once.
+inline double indexBytes(const Contraction &c, const ContractionOperand &operand) {
+  return operand.index ? elementsOf(c, operand) : 0;
+}
+
 /// Clocks in which `global` moves the operands and `results` elements once.
 inline double clocksOfArrays(const Contraction &c, double results, int64_t elementBytes, const Memory &global) {
   const double elements = elementsOf(c, c.a) + elementsOf(c, c.b) + results;
-  return (elements * double(elementBytes) + scaleBytes(c, c.a) + scaleBytes(c, c.b)) / global.bytesPerClock;
+  const double beside = scaleBytes(c, c.a) + scaleBytes(c, c.b) + indexBytes(c, c.a);
+  return (elements * double(elementBytes) + beside) / global.bytesPerClock;
 }
 
 } // namespace tilewright

@@ -35,6 +35,9 @@ PlanQuestion::PlanQuestion(const Contraction &contraction, const TargetDescripti
     add(int64_t(operand->bounded.size()));
     for (unsigned dim : operand->bounded)
       add(int64_t(dim));
+    id.AddBoolean(operand->index.has_value());
+    if (operand->index)
+      add(operand->index->access).add(operand->index->kept).add(operand->index->group);
     id.AddBoolean(operand->scale.has_value());
     if (operand->scale) {
       add(operand->scale->access).add(operand->scale->block);

@@ -211,6 +211,8 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
       fragmentA += registersOf(unit.scales->a);
     if (unit.scales && unit.scales->hasB())
       fragmentB += registersOf(unit.scales->b);
+    if (unit.sparsity)
+      fragmentA += registersOf(unit.sparsity->index);
     for (int64_t sm : {1, 2, 4})
       for (int64_t sn : {1, 2, 4})
         for (int64_t tm : {1, 2, 4, 8})
@@ -245,7 +247,7 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
               if (!fills(inFreeA, plan.blockM(), m) || !fills(inFreeB, plan.blockN(), n))
                 continue;
               const int64_t units = plan.sliceDepth() / unit.k; // along k, of one subgroup in a step
-              int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
+              int64_t stageBytes = (plan.blockM() * c.a.along(plan.depth) + plan.blockN() * plan.depth) * elementBytes;
               // Products of one lane each would move from behind the loop into the branches that check stores of C, and
               // all fragments would live until then.
               auto whole = [&](unsigned dim, int64_t block) {
@@ -325,7 +327,8 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
               }
               countWork("candidates", 1);
               // Writes of turned blocks, and reads of what they wrote, may have bank conflicts.
-              double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
+              double bytesA = double(plan.blockM()) * c.a.along(plan.depth) * elementBytes,
+                     bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
               // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one;
               // not where the order of loads and products is kept, and addresses are an offset each.

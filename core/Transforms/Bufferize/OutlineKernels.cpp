@@ -403,6 +403,9 @@ private:
     for (auto [position, value] : llvm::enumerate(ordered))
       if (isConstantArray(value, host, symbols))
         kernel.setArgAttr(position, tilewright::constantAttr, b.getUnitAttr());
+    for (auto [position, value] : llvm::enumerate(ordered))
+      if (tilewright::isPromised(value, tilewright::ascendingAttr))
+        kernel.setArgAttr(position, tilewright::ascendingAttr, b.getUnitAttr());
     symbols.insert(kernel, std::next(host->getIterator()));
 
     Block *body = kernel.addEntryBlock();

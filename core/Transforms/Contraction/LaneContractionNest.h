@@ -29,7 +29,7 @@ public:
   LaneContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                       const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine)
       : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
-        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(), p.depth, p.engine),
+        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(), c.a.along(p.depth), p.engine),
         bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth, p.engine) {}
   void emit();
 
@@ -44,15 +44,24 @@ private:
     return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
   }
   mlir::Value allocExchange();
+  /// Elements of a row of A before position `k` of the sum, where groups of a sparse A begin.
+  mlir::AffineExpr alongA(mlir::AffineExpr k) const {
+    return c.a.index ? k.floorDiv(c.a.index->group) * c.a.index->kept : k;
+  }
   mlir::Value copy(bool isA, mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
   llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);
   /// Of one k of the unit, over the rows and the columns of the subgroup's tile.
   struct Fragments {
     llvm::SmallVector<mlir::Value> a, b, scalesA, scalesB; // scales: of each of a and of b, if a unit takes them
+    llvm::SmallVector<mlir::Value> indexA;                 // of each of a, if it is sparse
+    /// All of them, in this order.
+    std::array<llvm::SmallVector<mlir::Value> *, 5> all() { return {&a, &b, &scalesA, &scalesB, &indexA}; }
   };
   Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
   mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr k);
+  mlir::Value loadIndex(int64_t tile, mlir::AffineExpr k);
+  bool divides(unsigned d, int64_t step) const;
   Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
   void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
   llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange accumulators, mlir::AffineExpr stage);

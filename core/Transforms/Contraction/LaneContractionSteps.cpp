@@ -28,6 +28,11 @@ Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_
   StagedPlace place{isA ? blockRow : blockCol, k, stage};
   place.freeEnds = divides(space.extent(isA ? p.mDim : p.nDim), isA ? p.blockM() * p.cluster : p.blockN());
   place.kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
+  if (isA && c.a.index) {
+    place.k = alongA(k);
+    if (!place.kEnds)
+      place.kLeft = alongA(space.extent(p.kDim)) - place.k;
+  }
   place.wholeVectors = (isA ? p.a : p.b).over && !place.freeEnds && !isLast;
   return (isA ? bufferA : bufferB).copy(space, place, block);
 }
@@ -42,6 +47,25 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
   return tokens;
 }
 
+/// Whether loop `d` is a whole number of steps.
+bool LaneContractionNest::divides(unsigned d, int64_t step) const {
+  auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+  return extent && extent.getValue() % step == 0;
+}
+
+/// Where the elements of number `tile` of the subgroup's rows of a sparse A stand in their groups, for a unit's k from
+/// position `k` of the sum on; from where that lies. Beyond the edges, where elements are zero, it is a group's begin.
+Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr k) {
+  space.at[p.mDim] = row + tile * unit.m;
+  space.at[p.kDim] = alongA(k);
+  TileAxes axes{p.mDim, p.kDim};
+  if (!divides(p.mDim, p.blockM() * p.cluster))
+    axes.validRows = space.extent(p.mDim) - space.at[p.mDim];
+  if (!stepInside && !divides(p.kDim, p.depth))
+    axes.validCols = alongA(space.extent(p.kDim)) - space.at[p.kDim];
+  return loadTile(space, c.a.index->access, fragment(unit.sparsity->index, builder().getI8Type()), axes);
+}
+
 /// The scales of number `tile` of the subgroup's rows of A (columns of B) for a unit's k, from position `k` of the sum
 /// on; from where they lie. Beyond the edges, where elements are zero, they are some power of two.
 Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
@@ -53,10 +77,6 @@ Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
   const unsigned free = isA ? p.mDim : p.nDim;
   space.at[free] = isA ? row + tile * unit.m : col + tile * unit.n;
   space.at[p.kDim] = k.floorDiv(block);
-  auto divides = [&](unsigned d, int64_t step) {
-    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
-    return extent && extent.getValue() % step == 0;
-  };
   AffineExpr validFree, validK;
   if (!divides(free, isA ? p.blockM() * p.cluster : p.blockN()))
     validFree = space.extent(free) - space.at[free];
@@ -81,7 +101,7 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
   Fragments loaded;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     loaded.a.push_back(bufferA.load(space, fragment(unit.a, storedType(elementOf(unit.a, c.a.element))), stage,
-                                    localRow + tm * unit.m, inStage));
+                                    localRow + tm * unit.m, alongA(inStage)));
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
     loaded.b.push_back(bufferB.load(space, fragment(unit.b, storedType(elementOf(unit.b, c.b.element))), stage,
                                     localCol + tn * unit.n, inStage));
@@ -89,6 +109,8 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
     loaded.scalesA.push_back(loadScales(true, tm, stepBegin + inStage));
   for (int64_t tn = 0; c.b.scale && tn < p.tilesN; ++tn)
     loaded.scalesB.push_back(loadScales(false, tn, stepBegin + inStage));
+  for (int64_t tm = 0; c.a.index && tm < p.tilesM; ++tm)
+    loaded.indexA.push_back(loadIndex(tm, stepBegin + inStage));
   return loaded;
 }
 
@@ -103,8 +125,9 @@ void LaneContractionNest::multiply(const Fragments &own, SmallVectorImpl<Value> 
         scales.push_back(own.scalesA[tm]);
       if (c.b.scale)
         scales.push_back(own.scalesB[tn]);
-      auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), own.a[tm], own.b[tn], sum,
-                                         builder().getStringAttr(unit.name), scales);
+      auto product =
+          tile::MmaOp::create(builder(), space.loc, sum.getType(), own.a[tm], own.b[tn], sum,
+                              builder().getStringAttr(unit.name), scales, c.a.index ? own.indexA[tm] : Value());
       if (!mark.empty())
         product->setAttr(std::exchange(mark, StringRef()), builder().getUnitAttr());
       sum = product;
@@ -228,13 +251,13 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   int64_t rounds = std::max<int64_t>(0, alike - ahead - first) / p.round;
   size_t count = sums.size();
   auto carry = [&](SmallVectorImpl<Value> &values) {
-    for (const auto *fragments : {&held.a, &held.b, &held.scalesA, &held.scalesB})
+    for (const auto *fragments : held.all())
       values.append(*fragments);
     values.append(coming);
   };
   auto take = [&](SmallVectorImpl<Value> &values) {
     auto rest = ArrayRef(values).drop_front(count);
-    for (auto *fragments : {&held.a, &held.b, &held.scalesA, &held.scalesB}) {
+    for (auto *fragments : held.all()) {
       fragments->assign(rest.begin(), rest.begin() + fragments->size());
       rest = rest.drop_front(fragments->size());
     }

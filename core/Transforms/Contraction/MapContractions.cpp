@@ -27,6 +27,7 @@
 #include "core/Transforms/Contraction/ScaledOperands.h"
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
+#include "core/Transforms/Contraction/SparseOperands.h"
 #include "core/Transforms/Contraction/TurnOperands.h"
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
@@ -174,6 +175,8 @@ struct OperandDecisions {
 FailureOr<OperandDecisions> decideOperands(Contraction &c, const PaddingOptions &place, const PlanOptions &options) {
   OperandDecisions decided;
   auto &[turned, padded, scaled] = decided;
+  if (c.a.index) // as they are: the unit takes the compressed one
+    return decided;
   AffineForOp root = c.nest.root();
   Contraction oriented = c;
   orientToResult(oriented);
@@ -383,6 +386,8 @@ void MapContractions::runOnOperation() {
   const std::optional<LaneHierarchy> &lanes = place.lanes;
   if (lanes)
     separateInsides(getOperation(), {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
+  const bool takesIndex =
+      lanes && llvm::any_of((*target)->units(), [](const MatrixUnit &unit) { return unit.sparsity.has_value(); });
   // A rewrite erases nests that another could have named. Where operands are turned and widened before, it makes nests,
   // too: then all are looked for anew after each.
   for (bool changed = true; changed;) {
@@ -394,8 +399,12 @@ void MapContractions::runOnOperation() {
       auto nest = analyzeNest(root);
       if (failed(nest))
         continue;
+      if (seen.contains(root))
+        continue;
       auto contraction = recognizeContraction(*nest);
-      if (failed(contraction) || seen.contains(root))
+      if (failed(contraction) && takesIndex)
+        contraction = recognizeSparseContraction(*nest);
+      if (failed(contraction))
         continue;
       seen.insert(root);
       FailureOr<OperandDecisions> decided = OperandDecisions();

@@ -47,11 +47,10 @@ static double tilesSharing(const Contraction &c, const ContractionOperand &opera
 
 /// Whether the operand is a constant argument of a program that binds these; not where it has no array yet.
 static bool isConstant(const ContractionOperand &operand) {
-  auto argument = dyn_cast_if_present<BlockArgument>(operand.access.memref);
-  auto function = dyn_cast_if_present<func::FuncOp>(argument ? argument.getOwner()->getParentOp() : nullptr);
-  auto module = function ? function->getParentOfType<ModuleOp>() : ModuleOp();
-  return module && module->hasAttr(bindAttr) && operand.access.symbols.empty() &&
-         function.getArgAttr(argument.getArgNumber(), constantAttr);
+  Value array = operand.access.memref;
+  if (!array || !operand.access.symbols.empty() || !isPromised(array, constantAttr))
+    return false;
+  return array.getParentRegion()->getParentOfType<ModuleOp>()->hasAttr(bindAttr);
 }
 
 PlanOptions tilewright::withSharedOperands(PlanOptions options, const Contraction &c) {

@@ -142,7 +142,8 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
 static bool overwritesInputs(const EpilogueStep &step, const Contraction &c, ArrayRef<EpilogueStep> earlier) {
   return llvm::any_of(step.nest.stores, [&](const Access &store) {
     for (const ContractionOperand *operand : {&c.a, &c.b})
-      if (store.memref == operand->access.memref || (operand->scale && store.memref == operand->scale->access.memref))
+      if (store.memref == operand->access.memref || (operand->scale && store.memref == operand->scale->access.memref) ||
+          (operand->index && store.memref == operand->index->access.memref))
         return true;
     Access place = onContraction(store, step, c);
     return llvm::any_of(earlier, [&](const EpilogueStep &other) {

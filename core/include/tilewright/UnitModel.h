@@ -32,13 +32,18 @@ void writeElement(ElementKind kind, void *data, int64_t index, double value);
 
 /// c = a * b + c, or a * b if the unit does not accumulate. Products are summed in float64 (integers: exactly) and
 /// rounded once into c's type: an instruction that rounds in between may differ in the last bits, not on exact inputs.
-/// `scaleA`, `scaleB`: of operands that have scales.
+/// `scaleA`, `scaleB`: of operands that have scales; `indexA`: of a sparse A. Elements of B that A does not keep a
+/// factor of are not read, so that a NaN there is none in C.
 void runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c, const void *scaleA = nullptr,
-             const void *scaleB = nullptr);
+             const void *scaleB = nullptr, const void *indexA = nullptr);
 
 /// Multiplies `a` and `b`, row-major, by the scales of `unit`, which has some: m x k / block numbers `ofA`, k / block x
 /// n `ofB`; those of an operand without scales are not read. Products are exact unless both factors have many bits.
 void applyScales(const MatrixUnit &unit, const double *ofA, const double *ofB, double *a, double *b);
+
+/// The rows of B that the elements of a sparse A are multiplied by, as A row-major, from `index`, the numbers of
+/// `unit.sparsity->index`.
+std::vector<int32_t> rowsOfB(const MatrixUnit &unit, const double *index);
 
 } // namespace tilewright
 

@@ -129,7 +129,7 @@ def faulty : Scaled {
   let scaleA = Pairs;
 }
 #endif
-// NARROW: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'scaleA' has the 'storage' "i8" of 8 bits, but a lane has scales of 16; write a wider type such as "i16"
+// NARROW: scale-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'scaleA' has the 'storage' "i8" of 8 bits, but a lane has 16 of them; write a wider type such as "i16"
 
 #ifdef ELEMENT
 def faulty : Scaled {

@@ -387,3 +387,25 @@ func.func private @passes() attributes {tile.schedule = #tile.schedule<level = "
 
 // expected-error@+1 {{schedule: a step of -1 iterations; 0 is none, other steps have at least one}}
 func.func private @step() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, step = -1>}
+
+// -----
+
+#one = #tile.layout<>
+#row2 = #tile.layout<elements = [0, 1]>
+#col4 = #tile.layout<elements = [1, 0, 2, 0]>
+func.func @index_shape(%a: !tile.fragment<1x2xf16, #row2>, %b: !tile.fragment<4x1xf16, #col4>, %c: !tile.fragment<1x1xf32, #one>, %p: !tile.fragment<1x1xi8, #one>) {
+  // expected-error@+1 {{the index of a 1x2 a has its shape and elements of i8, got 1x1 of 'i8'}}
+  %0 = tile.mma %a, %b, %c index(%p) {unit = "acme.sparse"} : !tile.fragment<1x2xf16, #row2>, !tile.fragment<4x1xf16, #col4>, !tile.fragment<1x1xf32, #one> index(!tile.fragment<1x1xi8, #one>)
+  return
+}
+
+// -----
+
+#one = #tile.layout<>
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @index_dense(%a: !tile.fragment<1x2xf16, #row2>, %b: !tile.fragment<2x1xf16, #col2>, %c: !tile.fragment<1x1xf32, #one>, %p: !tile.fragment<1x2xi8, #row2>) {
+  // expected-error@+1 {{with an index a keeps some of each group along k, but it has 2 columns, and b 2 rows}}
+  %0 = tile.mma %a, %b, %c index(%p) {unit = "acme.sparse"} : !tile.fragment<1x2xf16, #row2>, !tile.fragment<2x1xf16, #col2>, !tile.fragment<1x1xf32, #one> index(!tile.fragment<1x2xi8, #row2>)
+  return
+}

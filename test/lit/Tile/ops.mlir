@@ -130,3 +130,14 @@ func.func @scaled(%a: !tile.fragment<1x4xf8E4M3FN, #tile.layout<elements = [0, 1
              !tile.fragment<2x1xf8E8M0FNU, #tile.layout<elements = [1, 0]>>)
   return %d : !a
 }
+
+// A unit whose a keeps two of four elements along k.
+// CHECK-LABEL: @sparse
+// CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} index(%{{.*}}) {unit = "acme.sparse"} : <1x2xf16, #{{.*}}>, <4x1xf16, #{{.*}}>, <1x1xf32, #{{.*}}> index(!tile.fragment<1x2xi8, #{{.*}}>)
+func.func @sparse(%a: !tile.fragment<1x2xf16, #tile.layout<elements = [0, 1]>>, %b: !tile.fragment<4x1xf16, #col4>, %c: !a,
+                  %p: !tile.fragment<1x2xi8, #tile.layout<elements = [0, 1]>>) -> !a {
+  %d = tile.mma %a, %b, %c index(%p) {unit = "acme.sparse"}
+    : !tile.fragment<1x2xf16, #tile.layout<elements = [0, 1]>>, !tile.fragment<4x1xf16, #col4>, !a
+      index(!tile.fragment<1x2xi8, #tile.layout<elements = [0, 1]>>)
+  return %d : !a
+}

@@ -161,8 +161,11 @@ LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::MmaOp>(op)) {
     if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && readsScratchpad(*unit))
       return groupUnit(each, *unit);
-    FailureOr<Value> result = callUnit(builder, each, target, module, value(each.getA()), value(each.getB()),
-                                       value(each.getC()), valuesOf(each.getScales()));
+    SmallVector<Value> besides = valuesOf(each.getScales());
+    if (each.getIndex())
+      besides.push_back(value(each.getIndex()));
+    FailureOr<Value> result =
+        callUnit(builder, each, target, module, value(each.getA()), value(each.getB()), value(each.getC()), besides);
     if (failed(result))
       return failure();
     values.map(each.getResult(), *result);

@@ -14,6 +14,7 @@
 #include "core/Machine/RecordTypes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Matchers.h"
+#include <climits>
 
 using namespace mlir;
 using namespace tilewright;
@@ -52,16 +53,42 @@ static Value toScalable(UnitEmitter &emitter, Value value, int64_t scale, Type s
 
 //===-- Units -------------------------------------------------------------===//
 
-/// The scales of a lane in a register of the type `storage`, zero-extended; null: as they are.
-static Value scalesIn(UnitEmitter &emitter, Value scales, Type storage) {
+/// The lowest `low` bits of each byte of `bytes` side by side from the lowest bit on; other bits are 0. `bytes`: a
+/// power of two of them, `low` a divisor of 8. Neighbours meet in log2 of their number of steps.
+static Value packLowBits(UnitEmitter &emitter, Value bytes, int64_t low) {
+  OpBuilder &b = emitter.builder;
+  Location loc = emitter.loc;
+  auto type = cast<IntegerType>(bytes.getType());
+  const int64_t bits = type.getWidth();
+  auto number = [&](const APInt &value) {
+    return LLVM::ConstantOp::create(b, loc, type, b.getIntegerAttr(type, value));
+  };
+  for (int64_t unit = CHAR_BIT, run = low; unit <= bits; unit *= 2, run *= 2) {
+    Value masked = LLVM::AndOp::create(b, loc, bytes, number(APInt::getSplat(bits, APInt::getLowBitsSet(unit, run))));
+    if (unit == bits)
+      return masked;
+    Value next = LLVM::LShrOp::create(b, loc, masked, number(APInt(bits, unit - run)));
+    bytes = LLVM::OrOp::create(b, loc, masked, next);
+  }
+  return bytes;
+}
+
+/// What a lane has of scales or of an index in a register of the type `storage`, zero-extended; null: as it is. Of
+/// each byte only the lowest `low` bits go there, if not 0.
+static Value besideIn(UnitEmitter &emitter, Value value, Type storage, int64_t low = 0) {
   if (!storage)
-    return scales;
-  const int64_t bits = bitsOfType(scales.getType());
-  Value whole = castTo(emitter.builder, emitter.loc, scales, emitter.builder.getIntegerType(bits));
-  Type integer = emitter.builder.getIntegerType(bitsOfType(storage));
-  if (bits < bitsOfType(storage))
-    whole = LLVM::ZExtOp::create(emitter.builder, emitter.loc, integer, whole);
-  return castTo(emitter.builder, emitter.loc, whole, storage);
+    return value;
+  OpBuilder &b = emitter.builder;
+  const int64_t bits = bitsOfType(value.getType()), room = bitsOfType(storage);
+  Value whole = castTo(b, emitter.loc, value, b.getIntegerType(bits));
+  if (low)
+    whole = packLowBits(emitter, whole, low);
+  Type integer = b.getIntegerType(room);
+  if (bits < room)
+    whole = LLVM::ZExtOp::create(b, emitter.loc, integer, whole);
+  else if (bits > room)
+    whole = LLVM::TruncOp::create(b, emitter.loc, integer, whole);
+  return castTo(b, emitter.loc, whole, storage);
 }
 
 FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &unit) {
@@ -85,8 +112,11 @@ FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &un
       const bool isA = role.back() == 'A';
       const UnitOperand &operand = isA ? unit.scales->a : unit.scales->b;
       const unsigned place = isA || !unit.scales->hasA() ? std::size(operands) : std::size(operands) + 1;
-      return scalesIn(emitter, call.getArgOperands()[place], parseRecordType(operand.storage, *call.getContext()));
+      return besideIn(emitter, call.getArgOperands()[place], parseRecordType(operand.storage, *call.getContext()));
     }
+    if (unit.sparsity && role == "IndexA")
+      return besideIn(emitter, call.getArgOperands()[std::size(operands) + unit.besides().size() - 1],
+                      parseRecordType(unit.sparsity->index.storage, *call.getContext()), unit.sparsity->placeBits());
     APInt number;
     if (role.size() == 5 && role.starts_with("Tile") && role[4] >= 'A' && role[4] <= 'C' &&
         matchPattern(call.getArgOperands()[role[4] - 'A'], m_ConstantInt(&number)))

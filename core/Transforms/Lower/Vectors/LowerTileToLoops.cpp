@@ -203,8 +203,9 @@ private:
     Location loc = op.getLoc();
     Type type = op.getType().getElementType();
     bool isFloat = isa<FloatType>(type), unsignedA = false, unsignedB = false, isOfB = false;
-    if (!isFloat || op.getScales().size() == 1) {
-      // Only the record knows which factors are unsigned, and whose scales the only ones are.
+    int64_t kept = 1, group = 1;
+    if (!isFloat || op.getScales().size() == 1 || op.getIndex()) {
+      // Only the record knows which factors are unsigned, whose scales the only ones are, and what a sparse one keeps.
       auto target = requireTarget(op);
       if (failed(target))
         return failure();
@@ -214,6 +215,10 @@ private:
       unsignedA = !isSigned((*unit)->a.element);
       unsignedB = !isSigned((*unit)->b.element);
       isOfB = (*unit)->scales && !(*unit)->scales->hasA();
+      if ((*unit)->sparsity) {
+        kept = (*unit)->sparsity->kept;
+        group = (*unit)->sparsity->group;
+      }
     }
     Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
           result = define(op.getResult());
@@ -232,7 +237,16 @@ private:
           at, loc, zero, extent, one, ValueRange{read(at, loc, c, point)},
           [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
             Value x = widen(inner, loc, read(inner, loc, a, {point[0], k}), type, unsignedA);
-            Value y = widen(inner, loc, read(inner, loc, b, {k, point[1]}), type, unsignedB);
+            Value row = k;
+            if (op.getIndex()) { // the group's begin, and the place in it
+              auto count = [&](int64_t n) { return arith::ConstantIndexOp::create(inner, loc, n); };
+              Value place = read(inner, loc, buffers.of(op.getIndex()), {point[0], k});
+              place = arith::IndexCastUIOp::create(inner, loc, inner.getIndexType(), place);
+              place = arith::RemUIOp::create(inner, loc, place, count(group));
+              Value begin = arith::DivUIOp::create(inner, loc, k, count(kept));
+              row = arith::AddIOp::create(inner, loc, arith::MulIOp::create(inner, loc, begin, count(group)), place);
+            }
+            Value y = widen(inner, loc, read(inner, loc, b, {row, point[1]}), type, unsignedB);
             if (block) {
               Value number = arith::DivUIOp::create(inner, loc, k, arith::ConstantIndexOp::create(inner, loc, block));
               auto times = [&](Value factor, Value scale, ValueRange place) -> Value {

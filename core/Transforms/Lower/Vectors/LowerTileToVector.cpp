@@ -241,8 +241,11 @@ namespace {
 struct MmaLowering : ChipPattern<tile::MmaOp> {
   using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> result = tilewright::callUnit(rewriter, op, *target, module, adaptor.getA(), adaptor.getB(),
-                                                   adaptor.getC(), adaptor.getScales());
+    SmallVector<Value> besides(adaptor.getScales());
+    if (op.getIndex())
+      besides.push_back(adaptor.getIndex());
+    FailureOr<Value> result =
+        tilewright::callUnit(rewriter, op, *target, module, adaptor.getA(), adaptor.getB(), adaptor.getC(), besides);
     if (failed(result))
       return failure();
     rewriter.replaceOp(op, *result);

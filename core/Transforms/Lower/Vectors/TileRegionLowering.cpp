@@ -125,7 +125,7 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
 }
 
 FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
-                                      ModuleOp module, Value a, Value b, Value c, ValueRange scales) {
+                                      ModuleOp module, Value a, Value b, Value c, ValueRange besides) {
   FailureOr<const MatrixUnit *> named = requireUnit(op, target, op.getUnit());
   if (failed(named))
     return failure();
@@ -135,7 +135,7 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
       failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
     return failure();
   const auto taken = unit->scales ? unit->scales->operands() : std::vector<const UnitOperand *>();
-  if (taken.size() != scales.size()) {
+  if (taken.size() != op.getScales().size()) {
     auto error = op.emitOpError() << "unit " << op.getUnit() << " takes ";
     return !unit->scales           ? error << "no scales"
            : !unit->scales->hasB() ? error << "scales of a"
@@ -146,6 +146,11 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
     if (failed(checkOperand(op, operand == &unit->scales->a ? "scales of a" : "scales of b",
                             cast<tile::FragmentType>(fragment), *operand)))
       return failure();
+  if (unit->sparsity.has_value() != bool(op.getIndex()))
+    return op.emitOpError() << "unit " << op.getUnit() << " takes " << (op.getIndex() ? "no" : "an") << " index of a";
+  if (op.getIndex() && failed(checkOperand(op, "the index of a", cast<tile::FragmentType>(op.getIndex().getType()),
+                                           unit->sparsity->index)))
+    return failure();
   Location loc = op.getLoc();
   int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
   if (unit->a.residence == Residence::BroadcastScalar)
@@ -162,7 +167,7 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
   for (auto [operand, fragment] : llvm::zip_equal(operands, fragments))
     if (fragment.getNumber() >= 0)
       operand = arith::ConstantIntOp::create(builder, loc, fragment.getNumber(), 32);
-  llvm::append_range(operands, scales);
+  llvm::append_range(operands, besides);
   bool inPlace = op.getC().getType().getNumber() >= 0;
   auto call = callByName(builder, loc, module, (unitPrefix + op.getUnit()).str(), operands,
                          inPlace ? TypeRange() : TypeRange(c.getType()));

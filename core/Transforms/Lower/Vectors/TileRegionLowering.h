@@ -32,11 +32,11 @@ llvm::SmallVector<mlir::Value> vectorizeRegion(mlir::OpBuilder &builder, mlir::L
                                                mlir::ValueRange arguments, int64_t count,
                                                const mlir::IRMapping &outside = {});
 
-/// The result of the unit that `op` names on the vectors of one lane; `scales`: of A and B, where it takes them. A unit
-/// that the chip lacks, or fragments that differ from its record, are errors at `op`.
+/// The result of the unit that `op` names on the vectors of one lane; `besides`: scales of A and B, and the index of A,
+/// where it takes them. A unit that the chip lacks, or fragments that differ from its record, are errors at `op`.
 mlir::FailureOr<mlir::Value> callUnit(mlir::OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
                                       mlir::ModuleOp module, mlir::Value a, mlir::Value b, mlir::Value c,
-                                      mlir::ValueRange scales);
+                                      mlir::ValueRange besides);
 
 } // namespace tilewright
 

@@ -100,7 +100,11 @@ enum class ElementKind {
   U4,
   I1,
   F8E4M3FNUZ, // without infinities and negative zero, the exponent's bias one larger
-  F8E5M2FNUZ
+  F8E5M2FNUZ,
+  F8E8M0, // OCP's scales: a power of two, without sign and zero
+  F6E2M3, // OCP's narrow floats, without infinities and NaN
+  F6E3M2,
+  F4E2M1
 };
 unsigned bitWidth(ElementKind kind);
 bool isFloat(ElementKind kind);
@@ -166,6 +170,23 @@ struct UnitOperand {
   std::shared_ptr<const OpaqueRegister> opaque;  // OpaqueRegister
 };
 
+/// Scales that a unit takes as operands: C[m,n] += (A[m,k] * a[m,k / block]) * (B[k,n] * b[k / block,n]).
+struct UnitScales {
+  UnitOperand a, b;  // of m x k / block and k / block x n elements; 0 x 0 of an operand without scales
+  int64_t block = 1; // elements along k that one scale multiplies
+  bool hasA() const { return a.rows > 0; }
+  bool hasB() const { return b.rows > 0; }
+  /// Those that there are, that of A first.
+  std::vector<const UnitOperand *> operands() const {
+    std::vector<const UnitOperand *> all;
+    if (hasA())
+      all.push_back(&a);
+    if (hasB())
+      all.push_back(&b);
+    return all;
+  }
+};
+
 /// What a unit does with C's old value.
 enum class UnitInit { AccumulateAlways, ZeroFlag, NoAccumulate };
 /// How one knows that an instruction or copy has finished.
@@ -176,6 +197,7 @@ struct MatrixUnit {
   std::string name; // "target.record", e.g. the `unit` of a tile.mma
   int64_t m = 1, n = 1, k = 1;
   UnitOperand a, b, c;
+  std::optional<UnitScales> scales;
   double issue = 1;                  // clocks between two independent issues
   double latency = 1;                // clocks until a dependent issue
   std::string source;                // where the cost numbers come from

@@ -1,0 +1,190 @@
+"""Products whose one factor keeps two of four elements along k: found by access maps and the choice in the body, computed by
+units that take an index (MI300X's SMFMAC, RX9070's SWMMAC), right on every chip without one too."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import BUILD
+from float8 import dtype
+from test_float8 import run, where
+
+FLOATS = ("addf", "mulf", "extf", "f32", "0.0")
+INTEGERS = ("addi", "muli", "extsi", "i32", "0")
+
+
+@pytest.fixture(autouse=True)
+def templates(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_TARGET_PATH", str(BUILD / "lib" / "tilewright"))
+
+
+def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, promise=True):
+    """C[i, j] = sum of P[i, k / 4, s] mod 4 == k mod 4 ? A[i, k / 4, s] * B[j, k] : 0; not `first`: B is the sparse one."""
+    add, multiply, extend, wide, zero = INTEGERS if kind == "i8" else FLOATS
+    sparse, free, other = (m, "i", "j") if first else (n, "j", "i")
+    dense = n if first else m
+    groups, c = f"{sparse}x{k // group}x{kept}", f"tensor<{m}x{n}x{wide}>"
+    maps = [f"{free}, k floordiv {group}, s", f"{free}, k floordiv {group}, s", f"{other}, k", "i, j"]
+    maps = ", ".join(f"affine_map<(i, j, k, s) -> ({each})>" for each in maps)
+    promised = " {tilewright.ascending}" if promise else ""
+    place = f"%place = arith.andi %p, %mask : i8" if mask else "%place = arith.addi %p, %none : i8"
+    return f"""
+    func.func @f(%a: tensor<{groups}x{kind}>, %where: tensor<{groups}xi8>{promised}, %b: tensor<{dense}x{k}x{kind}>)
+        -> {c} {{
+      %z = arith.constant {zero} : {wide}
+      %e = tensor.empty() : {c}
+      %c = linalg.fill ins(%z : {wide}) outs(%e : {c}) -> {c}
+      %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}}
+          ins(%a, %where, %b : tensor<{groups}x{kind}>, tensor<{groups}xi8>, tensor<{dense}x{k}x{kind}>) outs(%c : {c}) {{
+      ^bb0(%x: {kind}, %p: i8, %y: {kind}, %o: {wide}):
+        %mask = arith.constant {group - 1} : i8
+        %none = arith.constant 0 : i8
+        {place}
+        %k = linalg.index 2 : index
+        %low = arith.index_cast %k : index to i8
+        %wanted = arith.andi %low, %mask : i8
+        %here = arith.cmpi eq, %place, %wanted : i8
+        %xe = arith.{extend} %x : {kind} to {wide}
+        %ye = arith.{extend} %y : {kind} to {wide}
+        %product = arith.{multiply} %xe, %ye : {wide}
+        %chosen = arith.select %here, %product, %z : {wide}
+        %sum = arith.{add} %o, %chosen : {wide}
+        linalg.yield %sum : {wide}
+      }} -> {c}{tail}
+      return %{"relu" if tail else "r"} : {c}
+    }}"""
+
+
+def drawn(m, n, k, kind, first=True, kept=2, group=4):
+    """Arrays, and the result with the size of its sums."""
+    random = np.random.default_rng(11)
+    sparse, dense = (m, n) if first else (n, m)
+    shape = (sparse, k // group, kept)
+    element = np.int8 if kind == "i8" else dtype(kind)
+    values = [random.integers(-128, 128, size) if kind == "i8" else random.standard_normal(size) for size in (shape, (dense, k))]
+    a, b = (each.astype(element) for each in values)
+    places = np.sort(np.argsort(random.random((*shape[:2], group)), axis=2)[:, :, :kept], axis=2).astype(np.int8)
+    whole = np.zeros((*shape[:2], group))
+    np.put_along_axis(whole, places.astype(np.int64), a.astype(np.float64), axis=2)
+    whole, wide = whole.reshape(sparse, k), b.astype(np.float64)
+    exact, size = whole @ wide.T, abs(whole) @ abs(wide).T
+    high = random.integers(0, 128 // group, places.shape).astype(np.int8) * group  # bits that say nothing
+    return [a, places | high, b], (exact, size) if first else (exact.T, size.T)
+
+
+def unit_of(text, target, tool, tmp_path, *options):
+    path = tmp_path / "program.mlir"
+    path.write_text(text)
+    decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json", *options))
+    return [d["choice"]["unit"].partition(".")[2] for d in decisions if d["decision"] == "contraction"]
+
+
+def check(m, n, k, kind, target, tool, tmp_path, first=True, tail="", **sparsity):
+    arrays, (exact, size) = drawn(m, n, k, kind, first, **sparsity)
+    text = program(m, n, k, kind, first, tail, **sparsity)
+    got = run(tool, tmp_path, text, arrays, [kind, "i8", kind], "i32" if kind == "i8" else "f32", *where(target))
+    exact = np.maximum(exact, 0) if tail else exact
+    bound = 0 if kind == "i8" else (k + 2) * 2.0**-23 * size
+    assert np.all(np.abs(got - exact) <= bound)
+    return text
+
+
+#: Sizes of one unit, of several with rests in m, n and k, and of k that is less than one.
+EDGES = [(16, 16, 64), (64, 96, 256), (45, 70, 148), (33, 17, 36), (20, 24, 8)]
+
+
+#: Types of elements, as the names of units say them.
+UNITS = {"f16": "f16_f32", "bf16": "bf16_f32", "i8": "i8_i32", "f8E4M3FNUZ": "fp8_fp8_f32", "f8E5M2FNUZ": "bf8_bf8_f32"}
+
+
+@pytest.mark.parametrize("kind, m, n, k", [("f16", *edge) for edge in EDGES] + [(kind, *EDGES[2]) for kind in list(UNITS)[1:]])
+def test_a_unit_takes_an_index(kind, m, n, k, tool, tmp_path):
+    text = check(m, n, k, kind, "amd:MI300X", tool, tmp_path)
+    (unit,) = unit_of(text, "amd:MI300X", tool, tmp_path)
+    assert unit.startswith("smfmac_cdna3_") and unit.endswith(UNITS[kind])
+
+
+@pytest.mark.parametrize("kind, unit", [("f16", "f16_f32"), ("bf16", "bf16_f32"), ("i8", "i8_i32"), ("f8E4M3FN", "fp8_fp8_f32")])
+def test_units_of_fewer_lanes(kind, unit, tool, tmp_path):
+    text = check(*EDGES[2], kind, "amd:RX9070", tool, tmp_path)
+    assert unit_of(text, "amd:RX9070", tool, tmp_path) == [f"swmmac_rdna4_{unit}"]
+
+
+def test_the_second_factor_may_be_the_sparse_one(tool, tmp_path):
+    text = check(48, 80, 128, "f16", "amd:MI300X", tool, tmp_path, first=False)
+    (unit,) = unit_of(text, "amd:MI300X", tool, tmp_path)
+    assert unit.startswith("smfmac_")
+
+
+RELU = """
+      %re = tensor.empty() : tensor<64x48xf32>
+      %relu = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+          iterator_types = ["parallel", "parallel"]} ins(%r : tensor<64x48xf32>) outs(%re : tensor<64x48xf32>) {
+      ^bb0(%x: f32, %o: f32):
+        %zero = arith.constant 0.0 : f32
+        %0 = arith.maximumf %x, %zero : f32
+        linalg.yield %0 : f32
+      } -> tensor<64x48xf32>"""
+
+
+def test_an_epilogue(tool, tmp_path):
+    text = check(64, 48, 256, "f16", "amd:MI300X", tool, tmp_path, tail=RELU)
+    path = tmp_path / "program.mlir"
+    path.write_text(text)
+    decisions = json.loads(tool("tw-compile", path, "--target", "amd:MI300X", "--explain=json"))
+    assert [d["fused_steps"] for d in decisions if d["decision"] == "contraction"] == [1]
+
+
+def test_what_is_not_kept_is_not_multiplied(tool, tmp_path):
+    """An infinity that no element of A stands for is none in C."""
+    arrays, (exact, size) = drawn(32, 32, 64, "f16")
+    arrays[1] = (np.arange(2, dtype=np.int8) + np.zeros_like(arrays[1])).astype(np.int8)
+    arrays[2][:, 3::4] = np.inf
+    got = run(tool, tmp_path, program(32, 32, 64, "f16"), arrays, ["f16", "i8", "f16"], "f32", *where("amd:MI300X"))
+    whole = np.zeros((32, 16, 4))
+    whole[:, :, :2] = arrays[0]
+    dense = np.where(np.isinf(arrays[2]), 0, arrays[2]).astype(np.float64)
+    exact = whole.reshape(32, 64) @ dense.T
+    assert np.all(np.abs(got - exact) <= 66 * 2.0**-23 * (abs(whole.reshape(32, 64)) @ abs(dense).T))
+
+
+@pytest.mark.parametrize("target", ["cpu:host", "nvidia:H200", "amd:MI350", "accelerator:npu"])
+def test_chips_without_such_units(target, tool, tmp_path):
+    text = check(20, 24, 32, "f16", target, tool, tmp_path)
+    assert not any("smfmac" in unit for unit in unit_of(text, target, tool, tmp_path))
+
+
+@pytest.mark.parametrize("kept, group, mask, promise", [(1, 4, True, True), (2, 8, True, True), (2, 4, False, True), (2, 4, True, False)])
+def test_what_no_unit_takes(kept, group, mask, promise, tool, tmp_path):
+    """Other numbers of elements, places that are compared with all of their bits, and places that may be equal."""
+    text = program(32, 32, 64, "f16", kept=kept, group=group, mask=mask, promise=promise)
+    assert not unit_of(text, "amd:MI300X", tool, tmp_path)
+    if (kept, group) != (2, 4):
+        check(16, 16, 32, "f16", "amd:MI300X", tool, tmp_path, kept=kept, group=group)
+
+
+def test_every_order_of_lanes_and_the_proof(tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    for m, n, k in ((64, 64, 256), (45, 70, 148)):
+        path.write_text(program(m, n, k, "f16"))
+        tool("tw-run", path, *where("amd:MI300X"), "--verify", "--modes")
+        tool("tw-run", path, *where("amd:MI300X"), "--prove=require")
+
+
+def test_counts_are_those_of_the_plan(tool, tmp_path):
+    """Half of the issues of the dense product, the places read beside the elements, no bank conflicts."""
+    path = tmp_path / "program.mlir"
+    path.write_text(program(256, 256, 512, "f16"))
+    (kernel,) = json.loads(tool("tw-run", path, *where("amd:MI300X"), "--json"))["emulation"]["kernels"]
+    plan, memories = kernel["predicted"], {each["memory"]: each for each in kernel["memories"]}
+    assert plan["unit"] == "amd.smfmac_cdna3_16x16_f16_f32"
+    assert plan["unit_issues"] == 256 * 256 * 512 // (16 * 16 * 32)
+    assert memories["global"]["read_bytes"] == plan["global_read_bytes"]
+    assert memories["shared"]["read_bytes"] == plan["scratchpad_read_bytes"]
+    assert memories["shared"]["written_bytes"] == plan["scratchpad_written_bytes"]
+    assert (kernel["barriers"], memories["shared"]["conflict_cycles"]) == (plan["barriers"], 0)
+
+
+def test_the_contract_of_sums_in_order(tool, tmp_path):
+    assert not unit_of(program(32, 32, 64, "f16"), "amd:MI300X", tool, tmp_path, "--fp=strict")

@@ -1,0 +1,24 @@
+// The index of a sparse operand: bytes of a lane, of which the lowest two bits go side by side into a register.
+//
+// RUN: tw-opt %s -emit-units | FileCheck %s
+
+module attributes {tilewright.target = "amd:MI300X"} {
+  llvm.func @tilewright.unit.amd.smfmac_cdna3_16x16_f16_f32(vector<4xf16>, vector<8xf16>, vector<4xf32>, vector<4xi8>) -> vector<4xf32>
+
+  // CHECK-LABEL: llvm.func @f
+  // CHECK-SAME: %[[A:.*]]: vector<4xf16>, %[[B:.*]]: vector<8xf16>, %[[C:.*]]: vector<4xf32>, %[[P:.*]]: vector<4xi8>
+  // CHECK: %[[WORD:.*]] = llvm.bitcast %[[P]] : vector<4xi8> to i32
+  // CHECK: %[[PLACES:.*]] = llvm.mlir.constant(50529027 : i32) : i32
+  // CHECK: %[[ONE:.*]] = llvm.and %[[WORD]], %[[PLACES]] : i32
+  // CHECK: %[[NEXT:.*]] = llvm.lshr %[[ONE]], %{{.*}} : i32
+  // CHECK: %[[MET:.*]] = llvm.or %[[ONE]], %[[NEXT]] : i32
+  // CHECK: %[[PAIRS:.*]] = llvm.mlir.constant(983055 : i32) : i32
+  // CHECK: llvm.and %[[MET]], %[[PAIRS]] : i32
+  // CHECK: %[[ALL:.*]] = llvm.mlir.constant(255 : i32) : i32
+  // CHECK: %[[SET:.*]] = llvm.and %{{.*}}, %[[ALL]] : i32
+  // CHECK: llvm.call_intrinsic "llvm.amdgcn.smfmac.f32.16x16x32.f16"(%[[A]], %[[B]], %[[C]], %[[SET]], %{{.*}}, %{{.*}})
+  llvm.func @f(%a: vector<4xf16>, %b: vector<8xf16>, %c: vector<4xf32>, %p: vector<4xi8>) -> vector<4xf32> {
+    %d = llvm.call @tilewright.unit.amd.smfmac_cdna3_16x16_f16_f32(%a, %b, %c, %p) : (vector<4xf16>, vector<8xf16>, vector<4xf32>, vector<4xi8>) -> vector<4xf32>
+    llvm.return %d : vector<4xf32>
+  }
+}
