@@ -21,6 +21,7 @@ CHIPS = {"cpu:zen4": ("host", ["vectorize-nests"]),
          "nvidia:H200": ("emulator", ["drop-signedness", "finish-launches"]),
          "amd:MI300X": ("emulator", ["drop-signedness", "finish-launches"]),
          "amd:MI350": ("emulator", ["drop-signedness"]),
+         "amd:RX9070": ("emulator", ["drop-signedness"]),
          "accelerator:npu": ("emulator", ["drop-signedness"])}
 #: Conformance programs, by the beginning of their names.
 CASES = ("contraction_matmul_f16.f16.f32_33x47x29", "contraction_matmul_f16.f16.f32_20?x36?x50?",
@@ -39,7 +40,9 @@ STEPS = """func.func @steps(%a: tensor<64x256xf16>, %b: tensor<256x64xf16>) -> t
 """
 #: A product whose unit takes scales, for chips that have such units.
 SCALED = ("contraction_scaled-matmul_f8E4M3FN.f8E5M2.f8E8M0FNU.f32_33x47x100_blocks32",)
-CASES_OF = {"amd:MI350": SCALED}
+#: One whose unit takes an index.
+SPARSE = ("contraction_sparse-matmul_f16.f16.f32_33x47x100_a",)
+CASES_OF = {"amd:MI350": SCALED, "amd:RX9070": SPARSE}
 KINDS = ("wait", "barrier", "fence", "bound", "offset", "swizzle", "zero-fill", "scale", "scale-lane")
 FOUND = ("proof", "compiler", "finding", "result", "crash")
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/trust.md"

@@ -89,6 +89,7 @@ struct Outcome {
 std::vector<Case> programCases();
 void addContractions(std::vector<Case> &cases);
 void addScaled(std::vector<Case> &cases);
+void addSparse(std::vector<Case> &cases);
 void addConvolutions(std::vector<Case> &cases);
 void addElementwise(std::vector<Case> &cases);
 void addRows(std::vector<Case> &cases);

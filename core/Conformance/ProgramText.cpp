@@ -48,9 +48,10 @@ std::string conformance::tensorType(ElementType type, const Dims &dims) {
   return text + mlirName(type) + ">";
 }
 
-std::string ProgramText::input(ElementType type, const Dims &dims) {
+std::string ProgramText::input(ElementType type, const Dims &dims, const std::string &attributes) {
   std::string name = "%a" + std::to_string(arguments++);
   parameters += (parameters.empty() ? "" : ", ") + name + ": " + tensorType(type, dims);
+  parameters += attributes.empty() ? "" : " {" + attributes + "}";
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i].name.empty() || sizes.count(dims[i].name))
       continue;

@@ -53,7 +53,8 @@ struct Operand {
 class ProgramText {
 public:
   /// The next argument: its value. Dynamic dimensions get their sizes from the first argument that has them.
-  std::string input(ElementType type, const Dims &dims);
+  /// `attributes`: of the argument, "tilewright.constant".
+  std::string input(ElementType type, const Dims &dims, const std::string &attributes = "");
   /// An uninitialised tensor.
   std::string empty(ElementType type, const Dims &dims);
   /// A tensor filled with a constant ("0.0", "0", "0xFF800000").

@@ -72,6 +72,7 @@ std::vector<Case> conformance::programCases() {
   addRows(cases);
   addTransposes(cases);
   addScaled(cases);
+  addSparse(cases);
   addPerformance(cases);
   return cases;
 }

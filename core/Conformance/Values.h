@@ -31,7 +31,8 @@ enum class Domain {
   Positive, // magnitudes, no zero: roots, logarithms, divisors
   NearOne,  // 1 + x / 16: factors of long products
   Small,    // -2 to 2: arguments of functions that grow fast
-  Shift     // 0 to 7: distances of shifts
+  Shift,    // 0 to 7: distances of shifts
+  Places    // pairs that ascend modulo 4, of i8: where two kept elements of four stand
 };
 
 void fill(Array &array, Values values, Domain domain, uint64_t seed);

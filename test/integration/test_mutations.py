@@ -25,7 +25,8 @@ def test_mistakes_are_found(chip):
 
 
 @pytest.mark.skipif(SANITIZERS, reason="dozens of runs")
-def test_lanes_of_scales_are_found():
-    """Scales of the next row or column, in each place where a unit's scales are loaded."""
-    lanes = [each for each in mutations.mutants(BUILD, "amd:MI350", 1) if each.kind == "scale-lane"]
+@pytest.mark.parametrize("chip, kind, operation", [("amd:MI350", "scale-lane", ""), ("amd:RX9070", "offset", "tile.load")])
+def test_what_lanes_load_for_a_unit_is_found(chip, kind, operation):
+    """Scales of the next row or column, and the next places of a sparse operand, wherever a unit's are loaded."""
+    lanes = [each for each in mutations.mutants(BUILD, chip, 1) if each.kind == kind and operation in each.op]
     assert lanes and all(each.found for each in lanes), lanes
