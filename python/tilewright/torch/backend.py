@@ -4,8 +4,10 @@ Dynamo's graph goes through AOTAutograd, which makes it functional, splits it in
 apart; `compile_graph` makes one Python function of each of these graphs.
 """
 
+import contextlib
 import copy
 import dataclasses
+import gc
 import logging
 import operator
 
@@ -27,6 +29,20 @@ class UnsupportedError(RuntimeError):
     """An operation cannot be compiled, and `strict` does not let it run eagerly."""
 
 
+@contextlib.contextmanager
+def collector_paused():
+    """Cyclic garbage waits until a graph is compiled: a full collection walks all that PyTorch has loaded, which took 0.2 of 0.7 s of a
+    ResNet-50 from the cache."""
+    runs = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if runs:
+            gc.enable()
+
+
+@collector_paused()
 def backend(graph, example_inputs, *, mode=None, options=None):
     """The back end as torch.compile calls it."""
     settings = on_device(options_.read(options, mode), example_inputs)
@@ -38,6 +54,7 @@ def backend(graph, example_inputs, *, mode=None, options=None):
     recurrent.keep_whole(graph)
     attention.keep_whole(graph)
 
+    @collector_paused()
     def compiler(module, inputs):
         if settings.freeze:
             raise UnsupportedError("options={'freeze': True} holds what follows from the weights, so that no gradient reaches them; call "

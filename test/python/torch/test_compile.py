@@ -1,6 +1,7 @@
 """What `torch.compile(..., backend="tilewright")` promises beside right numbers: strides, aliases, mutation, dynamic sizes, training,
 random numbers, options, messages."""
 
+import gc
 import logging
 import os
 import subprocess
@@ -273,6 +274,28 @@ def test_the_second_process_finds_the_compiled_code(tmp_path, monkeypatch):
     torch._dynamo.reset()
     torch.testing.assert_close(compiled(lambda x: torch.relu(x) * 3)(x), torch.relu(x) * 3)
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == entries
+
+
+def test_cyclic_garbage_waits_for_the_end(monkeypatch):
+    """The collector rests while a graph is compiled, and runs on after it, also where that fails; where it was off, it stays off."""
+    rests = []
+    inner = backend.compile_inference
+    monkeypatch.setattr(backend, "compile_inference", lambda *arguments: rests.append(not gc.isenabled()) or inner(*arguments))
+    function = compiled(lambda x: torch.relu(x) * 5)
+    with torch.no_grad():
+        function(torch.ones(3))
+        assert rests == [True] and gc.isenabled()
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="strickt"):
+            torch.compile(lambda x: x + 1, backend="tilewright", options={"strickt": True})(torch.ones(3))
+        assert gc.isenabled()
+        gc.disable()
+        try:
+            torch._dynamo.reset()
+            function(torch.ones(3))
+            assert not gc.isenabled()
+        finally:
+            gc.enable()
 
 
 def test_logs_are_those_of_torch():
