@@ -151,8 +151,7 @@ def test_results_of_rings_meet_in_no_bank(force, case, tool, tmp_path):
     written once, in as many cycles of the banks as the bytes need."""
     path = tmp_path / "mm.mlir"
     path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{ {product(**case)} }}')
-    emulate(tool, path, "nvidia:H100", "--modes")
-    (kernel,) = [kernel for kernel in kernels(emulate(tool, path, "nvidia:H100")) if kernel["units"]]
+    (kernel,) = [kernel for kernel in kernels(emulate(tool, path, "nvidia:H100", "--modes")) if kernel["units"]]
     assert "wgmma" in kernel["units"][0]["unit"]
     stores = [s for s in kernel["sites"] if s["memory"] != "global" and s["op"] == "llvm.store"]
     assert stores and [s for s in kernel["sites"] if s["conflict_cycles"]] == []
