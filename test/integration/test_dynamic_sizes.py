@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sizes that are not known when a program is compiled cost neither the unit, nor the fusion, nor the launches of static
-ones: products with bias, ReLU and residual on chips of each kind, for every set of dynamic sizes, and soft-max and layer
+ones: products with bias, ReLU and residual on chips of each kind, for every set of dynamic sizes (in CI some of them on each), and soft-max and layer
 norm of any number and length of rows."""
 
 import ctypes
