@@ -16,6 +16,7 @@
 #include "core/Machine/IrFunction.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/DriverProgram.h"
+#include "core/Pipelines/LoadedCode.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
@@ -88,20 +89,10 @@ Outcome Runner::runUnitCode(const MatrixUnit &unit) {
 static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
   if (llvm::Error error = emitUnit(module))
     return error;
-  auto generator = CodeGenerator::create(module);
-  if (!generator)
-    return generator.takeError();
-  llvm::LLVMContext llvmContext;
-  auto code = (*generator)->translate(module, llvmContext);
-  if (!code)
-    return code.takeError();
-  auto object = (*generator)->object(**code);
-  if (!object)
-    return object.takeError();
-  auto jit = Jit::load(std::move(*object), false);
-  if (!jit)
-    return jit.takeError();
-  auto entry = (*jit)->lookup(unitEntry);
+  auto loaded = loadCode(module);
+  if (!loaded)
+    return loaded.takeError();
+  auto entry = loaded->jit->lookup(unitEntry);
   if (!entry)
     return entry.takeError();
   (void)reinterpret_cast<int32_t (*)(void *, void *, void *)>(*entry)(a, b, c);

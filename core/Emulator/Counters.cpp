@@ -70,6 +70,8 @@ template <typename T> static T &entry(std::vector<T> &list, std::string T::*key,
 }
 
 void Machine::sumCounters(const Launch &launch, double seconds) {
+  if (!counting)
+    return;
   KernelCounters &sum = counters[launch.kernel];
   sum.kernel = launch.kernel;
   uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
@@ -77,8 +79,6 @@ void Machine::sumCounters(const Launch &launch, double seconds) {
   sum.blocks += blocks;
   sum.lanes += blocks * launch.block[0] * launch.block[1] * launch.block[2];
   sum.seconds += seconds;
-  if (!counting)
-    return;
   auto addSites = [&](const std::vector<SiteCount> &counts, const Memory *memory, const char *fallback) {
     std::string name = memory ? memory->name : fallback;
     MemoryCounters &total = entry(sum.memories, &MemoryCounters::memory, name);

@@ -31,6 +31,10 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include <mutex>
 
 using namespace mlir;
@@ -113,7 +117,8 @@ static llvm::Error addSymbols(llvm::orc::LLJIT &jit) {
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
 }
 
-/// LLVM's optimiser for this host. Kernels are small and run for milliseconds.
+/// What is linear in a kernel's size: values out of memory, the arithmetic of addresses, blocks that are one. Kernels
+/// run for milliseconds, most of them in the runtime.
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -125,7 +130,14 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  llvm::ModulePassManager all;
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
 }
 
 /// Code for the host of a rewritten module.
@@ -138,8 +150,8 @@ static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp modul
   auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!host)
     return host.takeError();
-  // Kernels run for milliseconds: time spent on better code is not won back.
-  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
+  // Time spent on better code is not won back.
+  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
   auto machine = host->createTargetMachine();
   if (!machine)
     return machine.takeError();

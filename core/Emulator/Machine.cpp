@@ -81,6 +81,14 @@ static void laneMain(void *argument) {
   lane.cluster->finish(lane);
 }
 
+/// Whether `queue` is as it was made: most are, and a new one takes memory.
+static bool isNew(const EngineQueue &queue) {
+  return !queue.issued && queue.copies.empty() && queue.tensors.empty() && queue.units.empty() && !queue.held.address &&
+         !queue.held.unit && queue.uncounted.empty() && queue.beats.empty() && queue.commits.empty() &&
+         queue.freeAt == 0 && queue.commitEnds.empty() && queue.lastEnd == 0 && queue.ends.empty() && !queue.lastSite &&
+         !queue.lastCopy;
+}
+
 void Machine::runCluster(Cluster &cluster) {
   size_t blockCount = kernels->blocks.size();
   for (Block &one : cluster.blocks) {
@@ -116,7 +124,8 @@ void Machine::runCluster(Cluster &cluster) {
     lane.fenced = 0;
     lane.fences = AccessFences();
     for (EngineQueue &engine : lane.engines)
-      engine = EngineQueue();
+      if (!isNew(engine))
+        engine = EngineQueue();
     lane.log.clear();
     lane.now = 0;
     lane.accessClocks = 0;

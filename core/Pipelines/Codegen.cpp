@@ -14,6 +14,7 @@
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/Machine/NativeCode.h"
+#include "core/Pipelines/CodeEffort.h"
 #include "core/Pipelines/HalfConversions.h"
 #include "core/Pipelines/LargeConstants.h"
 #include "core/Pipelines/ModuleParts.h"
@@ -302,9 +303,13 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::plainTranslation(ml
 }
 
 /// Whether the program is to be fast; else it runs once.
-static bool isForSpeed(mlir::ModuleOp source) { return !source->hasAttr(referenceAttr); }
+static bool isForSpeed(mlir::ModuleOp source) {
+  return !source->hasAttr(referenceAttr) && !source->hasAttr(runsOnceAttr);
+}
 
 static llvm::CodeGenOptLevel codegenLevel(mlir::ModuleOp source) {
+  if (source->hasAttr(runsOnceAttr)) // arrays may be large: registers for what is in a loop
+    return llvm::CodeGenOptLevel::Less;
   return isForSpeed(source) ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None;
 }
 

@@ -33,17 +33,24 @@ llvm::Error CountingEmulator::countFrom(mlir::ModuleOp given) {
   return tiles ? llvm::Error::success() : llvm::createStringError("the tile program cannot be counted");
 }
 
+const LaunchCounts &CountingEmulator::countsOf(mlir::func::FuncOp function, const Launch &launch) {
+  Numbers numbers = launchNumbers(function, [&](size_t argument) {
+    int64_t value = 0;
+    if (argument < launch.arguments.size() && launch.arguments[argument].size() == sizeof(value))
+      std::memcpy(&value, launch.arguments[argument].data(), sizeof(value));
+    return value;
+  });
+  auto [entry, isNew] = known.try_emplace({launch.kernel, launch.grid, numbers});
+  if (isNew)
+    entry->second = countLaunch(function, chip, launch.grid, numbers, walkBudget);
+  return entry->second;
+}
+
 bool CountingEmulator::launch(const Launch &launch, std::string &error) {
-  if (auto function = tiles ? tiles->lookupSymbol<mlir::func::FuncOp>(launch.kernel) : nullptr) {
-    auto numbers = launchNumbers(function, [&](size_t argument) {
-      int64_t value = 0;
-      if (argument < launch.arguments.size() && launch.arguments[argument].size() == sizeof(value))
-        std::memcpy(&value, launch.arguments[argument].data(), sizeof(value));
-      return value;
-    });
-    LaunchCounts own = countLaunch(function, chip, launch.grid, numbers, walkBudget);
-    if (auto [known, isNew] = counts.try_emplace(launch.kernel, own); !isNew)
-      known->second.add(own);
+  if (auto function = tiles && counting ? tiles->lookupSymbol<mlir::func::FuncOp>(launch.kernel) : nullptr) {
+    const LaunchCounts &own = countsOf(function, launch);
+    if (auto [sum, isNew] = counts.try_emplace(launch.kernel, own); !isNew)
+      sum->second.add(own);
   }
   return Emulator::launch(launch, error);
 }

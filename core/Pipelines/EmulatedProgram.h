@@ -21,6 +21,8 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tilewright/Emulator.h"
 
+#include <map>
+
 namespace tilewright {
 
 /// The emulator, which counts beside each launch what its tile program says.
@@ -32,11 +34,16 @@ public:
   llvm::Error countFrom(mlir::ModuleOp tiles);
   bool launch(const Launch &launch, std::string &error) override;
 
-  llvm::StringMap<LaunchCounts> counts; // of all launches of a kernel since they were cleared
+  llvm::StringMap<LaunchCounts> counts; // of all counted launches of a kernel since they were cleared
 
 private:
+  using Numbers = llvm::SmallVector<llvm::SmallVector<int64_t>>;
+  /// Counts of one launch; those of an equal one are asked for once, as launches in every order of events are.
+  const LaunchCounts &countsOf(mlir::func::FuncOp function, const Launch &launch);
+
   const TargetDescription &chip;
   mlir::OwningOpRef<mlir::ModuleOp> tiles;
+  std::map<std::tuple<std::string, std::array<uint32_t, 3>, Numbers>, LaunchCounts> known; // by kernel, grid, numbers
 };
 
 class EmulatedProgram : public PlacedProgram {
@@ -50,6 +57,8 @@ public:
 
   /// The order of events of the next calls.
   void setMode(const EmulatorMode &mode) { device.mode = mode; }
+  /// Whether the next calls are counted.
+  void setCounting(bool counting) { device.counting = counting; }
   /// Every order of the lanes and of the engines that the kernels use.
   std::vector<EmulatorMode> modes() const { return allModes(kernels->engines()); }
   /// Of all calls so far; counters of those since `resetCounters`.

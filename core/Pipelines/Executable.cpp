@@ -17,6 +17,7 @@
 #include "core/Pipelines/FoldConstants.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/KernelTrace.h"
+#include "core/Pipelines/LoadedCode.h"
 #include "core/Runtime/C/Profiler.h"
 #include "core/Runtime/C/Program.h"
 #include "core/Transforms/Lower/LLVM/CheckReport.h"
@@ -26,8 +27,6 @@
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -163,21 +162,11 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
     return result;
   }
 
-  auto generator = CodeGenerator::create(module);
-  if (!generator)
-    return generator.takeError();
-  llvm::LLVMContext context;
-  auto code = (*generator)->translate(module, context);
-  if (!code)
-    return code.takeError();
-  auto object = (*generator)->object(**code);
-  if (!object)
-    return object.takeError();
-  double compiled = secondsNow();
-  auto jit = Jit::load(std::move(*object), needsThreads(module));
-  if (!jit)
-    return jit.takeError();
-  result->jit = std::move(*jit);
+  auto loaded = loadCode(module);
+  if (!loaded)
+    return loaded.takeError();
+  const double linked = secondsNow();
+  result->jit = std::move(loaded->jit);
   if (llvm::Error error = result->program.find(*result->jit, signature.name))
     return error;
   if (result->bindSignature)
@@ -194,8 +183,7 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, co
       return failed.takeError();
     result->failedCheck = static_cast<FailedCheck *>(*failed);
   }
-  double end = secondsNow();
-  result->compileTimes = {0, compiled - begin, end - compiled};
+  result->compileTimes = {0, loaded->llvmSeconds, loaded->linkSeconds + secondsNow() - linked};
   return result;
 }
 

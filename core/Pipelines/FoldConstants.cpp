@@ -17,14 +17,13 @@
 #include "core/Pipelines/Guard.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/LargeConstants.h"
+#include "core/Pipelines/LoadedCode.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/SymbolTable.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -171,23 +170,13 @@ static OwningOpRef<ModuleOp> moduleOf(ModuleOp module, const Reached &reached, c
 
 /// Compiles `code` and calls its function.
 static llvm::Error run(ModuleOp code, const Folding &folding) {
-  auto generator = CodeGenerator::create(code);
-  if (!generator)
-    return generator.takeError();
-  llvm::LLVMContext context;
-  auto ir = (*generator)->translate(code, context);
-  if (!ir)
-    return ir.takeError();
-  auto object = (*generator)->object(**ir);
-  if (!object)
-    return object.takeError();
-  auto jit = Jit::load(std::move(*object), needsThreads(code));
-  if (!jit)
-    return jit.takeError();
-  auto workspace = (*jit)->lookup(folding.name + "_workspace");
+  auto loaded = loadCode(code);
+  if (!loaded)
+    return loaded.takeError();
+  auto workspace = loaded->jit->lookup(folding.name + "_workspace");
   if (!workspace)
     return workspace.takeError();
-  auto entry = (*jit)->lookup(folding.name + "_in");
+  auto entry = loaded->jit->lookup(folding.name + "_in");
   if (!entry)
     return entry.takeError();
 

@@ -6,16 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Loads an object file through ORC. The C library's and libm's functions come
+/// Loads an object file through ORC, that of a module among them. The C library's and libm's functions come
 /// from this process, the OpenMP library is loaded when the code needs it.
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/LoadedCode.h"
 #include "core/Pipelines/OpenMP.h"
-#include "tilewright/Compiler.h"
+#include "core/Pipelines/PlacedProgram.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
 using namespace tilewright;
 
@@ -74,4 +77,23 @@ llvm::Expected<void *> Jit::lookup(llvm::StringRef symbol) {
       "the code calls '" + llvm::join(impl->missing, "', '") +
       "', which this machine does not have; functions that records name in an ExternalCall are on their chip: run the "
       "program by the records (--device model), or on a device of yours (--device exec:PROG)");
+}
+
+llvm::Expected<LoadedCode> tilewright::loadCode(mlir::ModuleOp module) {
+  const double begin = secondsNow();
+  auto generator = CodeGenerator::create(module);
+  if (!generator)
+    return generator.takeError();
+  llvm::LLVMContext context;
+  auto code = (*generator)->translate(module, context);
+  if (!code)
+    return code.takeError();
+  auto object = (*generator)->object(**code);
+  if (!object)
+    return object.takeError();
+  const double generated = secondsNow();
+  auto jit = Jit::load(std::move(*object), needsThreads(module));
+  if (!jit)
+    return jit.takeError();
+  return LoadedCode{std::move(*jit), generated - begin, secondsNow() - generated};
 }

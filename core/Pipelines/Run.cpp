@@ -193,6 +193,7 @@ llvm::Error Run::executeInAllModes() {
   for (const Array &array : arguments)
     first.push_back(array.clone());
   llvm::Error different = llvm::Error::success();
+  code->emulated()->setCounting(false);
   for (const EmulatorMode &mode : code->emulated()->modes()) {
     code->emulated()->setMode(mode);
     if (llvm::Error error = execute())

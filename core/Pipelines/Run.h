@@ -61,7 +61,7 @@ public:
   /// One call; arrays that the program updates start from their input values each time.
   llvm::Error execute();
   /// Emulated programs: calls in every order of lanes and engines; an error names an order whose outputs differ from
-  /// those of `execute`, bit by bit. The outputs stay those of `execute`.
+  /// those of `execute`, bit by bit. The outputs stay those of `execute`, and so do the counters.
   llvm::Error executeInAllModes();
   /// Compares the outputs of `execute` with the plain path in float64.
   llvm::Expected<std::vector<Comparison>> verify();

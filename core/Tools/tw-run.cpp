@@ -142,7 +142,7 @@ public:
   int verifyStages(llvm::ArrayRef<std::vector<Comparison>> stages);
   void benchmark(const Benchmark &measured, const Run &run);
   /// Findings and counters of the emulator; exit status 3 if a kernel has findings.
-  /// `runs`: whose sums the counters are.
+  /// `runs`: in how many orders of lanes and engines it ran; the counters are those of the first.
   int emulation(const EmulatedProgram &program, size_t runs);
   /// What a trace that was written to `path` sums up to.
   void trace(const std::string &path, const ProgramTrace &trace);
@@ -243,7 +243,8 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
       llvm::errs() << finding.str() << "\n";
   }
   if (!json && runs > 1)
-    llvm::outs() << "counters of " << runs << " runs together, one for each order of lanes and engines and the first\n";
+    llvm::outs() << "counters of the first of " << runs
+                 << " runs, the others one for each order of lanes and engines\n";
   for (const KernelCounters &counters : program.counters()) {
     llvm::json::Object kernel = toJson(counters);
     kernel["barriers"] = program.barriers(counters.kernel);

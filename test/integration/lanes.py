@@ -37,12 +37,13 @@ def report_without_spills(ptx, architecture):
     return done.stderr
 
 
-def with_chips(cases, each=1):
-    """(chip, case) for `each` chips a case, in turn; for all chips in the full mode."""
+def with_chips(cases, each=1, chips=CHIPS):
+    """(chip, case) for `each` chips a case, in turn: all cases and, where there are as many, all chips occur. For all chips
+    in the full mode."""
     cases = list(cases)
     if FULL:
-        return [(chip, case) for case in cases for chip in CHIPS]
-    return [(CHIPS[(i * each + j) % len(CHIPS)], case) for i, case in enumerate(cases) for j in range(each)]
+        return [(chip, case) for case in cases for chip in chips]
+    return [(chips[(i * each + j) % len(chips)], case) for i, case in enumerate(cases) for j in range(each)]
 
 
 def emulate(tool, path, chip, *words):

@@ -13,10 +13,12 @@ from conftest import FULL
 from covering import pairwise
 from lane_cases import cases, conflicts, lane_chips, run
 from lane_texts import REDUCTIONS, TAILS, convolution, product, product_sizes, reduction
-from lanes import emulate, kernels
+from lanes import emulate, kernels, with_chips
 
 
 CHIPS = lane_chips()
+#: Of one vendor, each with matrix units of its own.
+AMD = [chip for chip in CHIPS if chip.startswith("amd:")]
 
 
 def has_tail(case):
@@ -95,11 +97,11 @@ def test_tiles_in_sweeps(chip, rows, case, tool, tmp_path):
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
 
-@pytest.mark.parametrize("chip", [chip for chip in CHIPS if chip.startswith("amd:")])
-@pytest.mark.parametrize("case", [dict(kind="i8", m=131, n=67, k=515, trans_a=True), dict(kind="i8", m=67, n=131, k=259, trans_b=True),
-                                  dict(kind="i8", m=35, n=259, k=128), dict(kind="f32", m=97, n=35, k=67, trans_a=True, batch=3),
-                                  dict(kind="f16", m=75, n=201, k=131, trans_a=True, trans_b=True, batch=2, tail="bias-relu"),
-                                  dict(kind="bf16", m=201, n=45, k=96, trans_a=True), dict(kind="f16", m=33, n=47, k=17)], ids=str)
+@pytest.mark.parametrize("chip, case", with_chips([
+    dict(kind="i8", m=131, n=67, k=515, trans_a=True), dict(kind="i8", m=67, n=131, k=259, trans_b=True),
+    dict(kind="i8", m=35, n=259, k=128), dict(kind="f32", m=97, n=35, k=67, trans_a=True, batch=3),
+    dict(kind="f16", m=75, n=201, k=131, trans_a=True, trans_b=True, batch=2, tail="bias-relu"),
+    dict(kind="bf16", m=201, n=45, k=96, trans_a=True), dict(kind="f16", m=33, n=47, k=17)], each=2, chips=AMD), ids=str)
 def test_rows_that_begin_anywhere(chip, case, tool, tmp_path):
     """Vectors go over the ends of rows, but not over that of the array, behind which nothing may be read; several steps of k."""
     text = f'module attributes {{tilewright.force = "block_m=32,block_n=32,subgroups_k=1"}} {{ {product(**case)} }}'
@@ -107,12 +109,13 @@ def test_rows_that_begin_anywhere(chip, case, tool, tmp_path):
     assert kernels(report) and not conflicts(report)
 
 
-@pytest.mark.parametrize("chip", [chip for chip in CHIPS if chip.startswith("amd:")])
-@pytest.mark.parametrize("kind, sums, taps, points, apart", [("f16", "f32", 65, 101, 2), ("i8", "i32", 129, 745, 2), ("f16", "f32", 65, 101, 1),
-                                                             ("i8", "i32", 129, 745, 1), ("f16", "f32", 64, 3, 1)])
-def test_rows_that_lie_in_each_other(chip, kind, sums, taps, points, apart, tool, tmp_path):
+@pytest.mark.parametrize("chip, case", with_chips([
+    ("f16", "f32", 65, 101, 2), ("i8", "i32", 129, 745, 2), ("f16", "f32", 65, 101, 1), ("i8", "i32", 129, 745, 1),
+    ("f16", "f32", 64, 3, 1)], each=2, chips=AMD), ids=str)
+def test_rows_that_lie_in_each_other(chip, case, tool, tmp_path):
     """Of an image with one channel, windows that are a point or two apart: the next row of the sum begins before a vector ends, and side by
     side they are contiguous along both dimensions."""
+    kind, sums, taps, points, apart = case
     image = f"tensor<1x1x{points + apart * (taps - 1)}x{kind}>"
     filters, result = f"tensor<64x1x{taps}x{kind}>", f"tensor<1x64x{points}x{sums}>"
     force = "block_m=16,block_n=16,block_k=64,subgroups_m=1,subgroups_n=1,subgroups_k=1" if points < 16 else ""
@@ -128,10 +131,11 @@ def test_rows_that_lie_in_each_other(chip, kind, sums, taps, points, apart, tool
     assert any(kernel["units"] for kernel in kernels(report))
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("k, rows, begin", [("%k", 101, 0), ("99 - %k", 101, 0), ("%k", 97, 3)])
-def test_rows_of_a_larger_array(chip, k, rows, begin, tool, tmp_path):
+@pytest.mark.parametrize("chip, case", with_chips([("%k", 101, 0), ("99 - %k", 101, 0), ("%k", 97, 3)], each=len(CHIPS) // 2,
+                                                  chips=CHIPS), ids=str)
+def test_rows_of_a_larger_array(chip, case, tool, tmp_path):
     """Rows of A that begin with a vector and end inside of one; that come in the reverse order; that begin inside of one."""
+    k, rows, begin = case
     path = tmp_path / "program.mlir"
     path.write_text(f"""func.func @f(%A: memref<100x104xf16>, %B: memref<100x64xf16>, %C: memref<{rows}x64xf32>) {{
       affine.for %i = 0 to {rows} {{ affine.for %j = 0 to 64 {{ affine.for %k = 0 to 100 {{

@@ -1,11 +1,13 @@
 """How the tiles of a core get into its scratchpad: transposed by the engine, in single elements, line by line or by the core;
 tiles at the edges of arrays; rows that the engine cannot address. Values, counted clocks beside the model's, and source."""
 
+import itertools
 import json
 
 import numpy
 import pytest
-from conftest import BUILD
+from conftest import BUILD, FULL
+from covering import pairwise
 from scratchpads import PLUGIN, as_library, pointer
 
 ADDER = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
@@ -52,9 +54,8 @@ def emulated(tool, tmp_path):
         common = [program, f"--load-target={ADDER if chip.startswith('adder') else PLUGIN}", "--target", chip]
         decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
         plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
-        if modes:  # every order of the engines: the same sums
-            tool("tw-run", *common, "--device", "emulator", "--verify", "--modes")
-        report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
+        words = ["--modes"] if modes else []  # every order of the engines: the same sums
+        report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json", *words))
         assert not report["emulation"]["findings"]
         kernel, = report["emulation"]["kernels"]
         m, n = shape_and_type[:2]
@@ -76,11 +77,18 @@ def test_transposed_operands(emulated, chip, way, element):
     assert clocks == pytest.approx(plan["clocks"], rel=0.1)
 
 
-@pytest.mark.parametrize("layout", ["nn", "tn", "nt", "tt"])
-@pytest.mark.parametrize("chip", ["one", "turns", "both", "single", "lines"])
-@pytest.mark.parametrize("m, n, k, element", [(50, 33, 70, "i8"), (17, 1, 40, "f16"), (1, 19, 3, "i8"), (48, 72, 136, "f16")])
-def test_tiles_at_edges(emulated, chip, m, n, k, element, layout):
-    emulated(f"adder:{chip}", m, n, k, element, layout=layout)
+def combinations(**factors):
+    """All of them in the full mode; else such that every two values of different factors meet."""
+    if not FULL:
+        return [tuple(case.values()) for case in pairwise(factors)]
+    return list(itertools.product(*factors.values()))
+
+
+@pytest.mark.parametrize("chip, layout, size", combinations(
+    chip=["one", "turns", "both", "single", "lines"], layout=["nn", "tn", "nt", "tt"],
+    size=[(50, 33, 70, "i8"), (17, 1, 40, "f16"), (1, 19, 3, "i8"), (48, 72, 136, "f16")]))
+def test_tiles_at_edges(emulated, chip, layout, size):
+    emulated(f"adder:{chip}", *size, layout=layout)
 
 
 @pytest.mark.parametrize("chip, engine", [("adder:one", "core"), ("adder:turns", "store"), ("adder:both", "store"),
@@ -121,13 +129,14 @@ def test_sizes_that_are_no_multiples(emulated, m, n, k, element, least):
     assert busy["unit"] / min(4, tiles) / clocks >= least
 
 
-@pytest.mark.parametrize("chip, element, layout", [("adder:turns", "f16", "tt"), ("adder:one", "f16", "nn"), ("adder:one", "i8", "tt"),
-                                                   ("adder:lines", "i8", "nn"), ("accelerator:npu", "bf16", "nn")])
-@pytest.mark.parametrize("m, n, k, tile", [(64, 64, 128, 32), (64, 64, 64, 32), (128, 128, 64, 64), (128, 128, 32, 32)])
-@pytest.mark.parametrize("stages", [2, 3])
-def test_tiles_of_one_step(emulated, chip, element, layout, m, n, k, tile, stages):
+@pytest.mark.parametrize("way, size, stages", combinations(
+    way=[("adder:turns", "f16", "tt"), ("adder:one", "f16", "nn"), ("adder:one", "i8", "tt"), ("adder:lines", "i8", "nn"),
+         ("accelerator:npu", "bf16", "nn")],
+    size=[(64, 64, 128, 32), (64, 64, 64, 32), (128, 128, 64, 64), (128, 128, 32, 32)], stages=[2, 3]))
+def test_tiles_of_one_step(emulated, way, size, stages):
     """Few steps: what is not hidden (the first copies, the last tile) counts, and in a ring of two stages the next copy waits
     until the unit has its commands."""
+    (chip, element, layout), (m, n, k, tile) = way, size
     plan, clocks, _ = emulated(chip, m, n, k, element, layout=layout, force=f"tile_m={tile},tile_n={tile},tile_k={k},stages={stages}")
     assert plan["stages"] == stages and clocks == pytest.approx(plan["clocks"], rel=0.17)
 

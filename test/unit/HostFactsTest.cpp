@@ -174,6 +174,18 @@ TEST(HostFacts, ADatapathOf512BitsIsNotHalved) {
   EXPECT_EQ(number(chip, Number::Load), 2);
 }
 
+TEST(HostFacts, MaskedStoresAreManyOperationsOnAmdWithoutAvx512) {
+  ChipTable zen = recordOf(factsOf(avx2, zen3()));
+  EXPECT_EQ(number(zen, Number::MaskedStore), 1.0 / 12);
+  for (auto &[features, leaves] : {std::pair(avx512, zen4()), {avx512, iceLake()}, {avx2, iceLake()}})
+    EXPECT_EQ(number(recordOf(factsOf(features, leaves)), Number::MaskedStore), -1) << "as stores";
+  // What was measured on the machine counts before the guess.
+  auto applied = applyRates(zen, "{\"cpu\": \"" + zen.cpu + "\", \"rates\": {\"masked_store\": 0.5}}");
+  ASSERT_TRUE(bool(applied)) << llvm::toString(applied.takeError());
+  EXPECT_TRUE(*applied);
+  EXPECT_EQ(number(zen, Number::MaskedStore), 0.5);
+}
+
 TEST(HostFacts, IceLakeSaysClockAndTranslations) {
   HostFacts facts = factsOf(avx512, iceLake());
   ChipTable chip = recordOf(facts);
