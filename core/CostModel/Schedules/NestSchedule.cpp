@@ -16,17 +16,17 @@
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/CoreAccess.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
+#include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace tilewright;
 
-/// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
-static constexpr double elementInstructions = 3;
 /// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait. The first
 /// copies and the last waits of a pipeline take those of so many tiles.
 static constexpr double tileInstructions = 8, tilesAround = 2;
@@ -52,7 +52,7 @@ struct Box {
 class Planner {
 public:
   Planner(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip)
-      : nest(nest), cores(cores), chip(chip), access(chip), align(scratchpadAlignment(cores)) {
+      : nest(nest), cores(cores), chip(chip), access(chip), memory(chip), align(scratchpadAlignment(cores)) {
     for (auto [i, loop] : llvm::enumerate(nest.loops))
       if (loop.isBand)
         band.push_back(i);
@@ -63,6 +63,9 @@ public:
   /// Every schedule that may be the best one, the fastest first.
   std::vector<NestSchedule> all(std::string &reason);
   double computeClocks(const NestSchedule &schedule) const;
+  void price(NestSchedule &schedule) const;
+  /// Whether the size is known of what all of the nest touches of `array`.
+  bool isBox(int64_t array, const NestSchedule &schedule) const { return box(array, -1, schedule).has_value(); }
   int64_t priced = 0;
 
 private:
@@ -98,14 +101,16 @@ private:
   }
   std::optional<int64_t> stride(const NestShape::Access &access, int64_t loop) const;
   double accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const;
+  int64_t accessesOf(int64_t loop) const {
+    return llvm::count_if(nest.accesses, [&](const NestShape::Access &each) { return each.loop == loop; });
+  }
   /// The widest element of the accesses in the body of `loop` decides how many a vector has.
   int64_t widthOf(int64_t loop) const;
   bool combines(int64_t loop) const;
   double alongClocks(int64_t loop, double body, const NestSchedule &schedule) const;
   double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
   int64_t writtenOut(int64_t loop, int64_t lanes) const;
-  double directClocks(const NestShape::Access &each, double times) const;
-  void price(NestSchedule &schedule) const;
+  double directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const;
   void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
   void spread(NestSchedule &schedule) const;
   std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;
@@ -118,6 +123,7 @@ private:
   const CoreHierarchy &cores;
   const TargetDescription &chip;
   CoreAccess access;
+  MemoryModel memory;
   int64_t align;
   int64_t localBytes = 0;
   llvm::SmallVector<int64_t> band;
@@ -238,18 +244,23 @@ std::optional<int64_t> Planner::stride(const NestShape::Access &access, int64_t 
 }
 
 /// Clocks of the accesses of global memory where the core computes on an array where it lies: by vectors along the loop
-/// around the access.
-double Planner::directClocks(const NestShape::Access &each, double times) const {
+/// around the access; what is left of a row one by one, by a mask.
+double Planner::directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const {
   const NestShape::Array &array = nest.arrays[each.array];
+  const double single = access.globalClocks(array.elementBytes, array.isRead);
   if (each.loop < 0 || stride(each, each.loop) != 1)
-    return times * access.globalClocks(array.elementBytes, array.isRead);
-  const int64_t width = widthOf(each.loop);
-  return times / width * access.globalClocks(width * array.elementBytes, array.isRead);
+    return times * single;
+  const int64_t iterations = std::max<int64_t>(1, inTile(each.loop, schedule));
+  const int64_t width = std::min(widthOf(each.loop), int64_t(llvm::PowerOf2Ceil(iterations)));
+  return times / iterations *
+         (double(iterations / width) * access.globalClocks(width * array.elementBytes, array.isRead) +
+          double(iterations % width) * single);
 }
 
 /// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
 /// vector that lies side by side and for a scalar, one and the shuffles of a square for one that lies along another
-/// loop of enough iterations, else one for each element.
+/// loop of enough iterations, else those of each element. Infinite where results do not lie side by side, for which
+/// vectorize-nests has no vectors.
 double Planner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const {
   double clocks = 0;
   for (const NestShape::Access &each : nest.accesses) {
@@ -260,12 +271,20 @@ double Planner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const N
       clocks += 1;
       continue;
     }
+    if (nest.arrays[each.array].isWritten)
+      return std::numeric_limits<double>::infinity();
     bool isSquare = false;
-    for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent)
+    for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent) {
+      if (around != loop && !nest.loops[around].isPerfect)
+        break;
       isSquare |= stride(each, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
+    }
     // At computed indices it is an instruction of the chip, where it has one.
-    auto gathered = step ? std::nullopt : access.elementClocks(nest.arrays[each.array].elementBytes);
-    clocks += isSquare ? 1 + llvm::Log2_64(width) : width * (gathered ? *gathered : elementInstructions);
+    const int64_t bytes = nest.arrays[each.array].elementBytes;
+    auto gathered = step ? std::nullopt : access.elementClocks(bytes);
+    clocks += isSquare   ? 1 + llvm::Log2_64(width)
+              : gathered ? width * *gathered
+                         : memory.stridedLoads(step.value_or(width), width, bytes);
   }
   return clocks;
 }
@@ -289,21 +308,29 @@ bool Planner::combines(int64_t loop) const {
 /// Clocks of all iterations of the innermost loop `loop` in vectors along it, several of them between two tests of the
 /// loop (LaneChoice.cpp), unless squares are transposed.
 double Planner::alongClocks(int64_t loop, double body, const NestSchedule &schedule) const {
-  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule), whole = iterations / width;
+  const int64_t iterations = inTile(loop, schedule);
+  const int64_t width = std::min(widthOf(loop), int64_t(llvm::PowerOf2Ceil(std::max<int64_t>(1, iterations))));
+  const int64_t whole = iterations / width, left = iterations % width;
   int64_t loads = 0, together = 1;
   bool sideBySide = true;
+  double masked = 0; // clocks of accesses whose elements a mask chooses, beyond those of whole vectors
   for (const NestShape::Access &each : nest.accesses)
     if (each.loop == loop) {
-      loads += nest.arrays[each.array].isRead;
+      const NestShape::Array &array = nest.arrays[each.array];
+      loads += array.isRead;
       sideBySide &= stride(each, loop).value_or(2) < 2;
+      if (left && stride(each, loop) == 1)
+        masked += std::max(0.0, double(left) * access.elementClocks(array.elementBytes).value_or(0) - 1);
     }
   if (sideBySide) // a loop of unknown length may end in its first tile, whose code knows no length either
     together = combines(loop) || !nest.loops[loop].trips
                    ? std::clamp<int64_t>(whole, 1, 2)
                    : vectorsBetweenTests(whole, loads, chip.vectorRegisters().first);
-  const int64_t rest = iterations % width != 0, tests = whole / together + whole % together + rest;
-  return double(whole + rest) * (body + accessClocks(loop, loop, width, schedule)) +
-         (tests > 1 ? double(tests + 1) * loopClocks : 0);
+  const int64_t rest = left != 0, tests = whole / together + whole % together + rest;
+  const double accesses = accessClocks(loop, loop, width, schedule);
+  if (double(whole + rest) * accesses >= double(iterations * accessesOf(loop))) // vectors would save nothing
+    return std::numeric_limits<double>::infinity();
+  return double(whole + rest) * (body + accesses) + masked + (tests > 1 ? double(tests + 1) * loopClocks : 0);
 }
 
 /// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
@@ -379,13 +406,13 @@ double Planner::computeClocks(const NestSchedule &schedule) const {
       clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopClocks) + loopClocks);
       continue;
     }
-    const int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == i; });
+    const int64_t accesses = accessesOf(i);
     const double body = std::max(0.0, loop.instructions - accesses), times = timesOf(i);
     const double single = inTile(i, schedule) * (body + loopClocks + accesses) + loopClocks;
     double best = times * std::min(single, alongClocks(i, body, schedule));
     int64_t chosen = i;
-    // The lanes may be iterations of a loop around, of the band or not.
-    for (int64_t lanes = loop.parent; lanes >= 0; lanes = nest.loops[lanes].parent) {
+    // The lanes may be iterations of a loop around, of the band or not, with nothing else in it.
+    for (int64_t lanes = loop.parent; lanes >= 0 && nest.loops[lanes].isPerfect; lanes = nest.loops[lanes].parent) {
       const double here = times / std::max(1.0, turnsOf(lanes)) * acrossClocks(i, lanes, body, schedule);
       if (here < best) {
         best = here;
@@ -417,12 +444,12 @@ void Planner::price(NestSchedule &schedule) const {
   load.core += tiles * (computeClocks(schedule) + around);
   // What is not placed the core reads and writes where it lies.
   for (const NestShape::Access &each : nest.accesses) {
-    if (placed[each.array] || nest.arrays[each.array].localBytes)
+    if (placed[each.array] || !nest.arrays[each.array].isPlaceable())
       continue;
     double times = tiles;
     for (int64_t loop = each.loop; loop >= 0; loop = nest.loops[loop].parent)
       times *= inTile(loop, schedule);
-    load.core += directClocks(each, times);
+    load.core += directClocks(each, times, schedule);
   }
   schedule.coreClocks = load.core + load.commands;
   schedule.inClocks = load.in;
@@ -469,7 +496,7 @@ std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles,
   int64_t bytes = localBytes;
   // Boxes see the whole band as cut: loops of the band that are not are inside of the tile.
   for (auto [i, array] : llvm::enumerate(nest.arrays)) {
-    if (array.localBytes)
+    if (!array.isPlaceable())
       continue;
     std::optional<Box> part = box(i, band.empty() ? -1 : band.front(), schedule);
     if (!part)
@@ -670,13 +697,29 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
     schedule.bytes = localBytes;
     llvm::SmallVector<int64_t> arrays;
     for (auto [i, array] : llvm::enumerate(nest.arrays))
-      if (!array.localBytes)
+      if (array.isPlaceable())
         arrays.push_back(i);
     if (placeInside(band.empty() ? -1 : band.back(), arrays, cores.scratchpad->bytes - localBytes, schedule, reason))
       add(schedule);
   }
   llvm::stable_sort(result, [](const NestSchedule &a, const NestSchedule &b) { return a.clocks < b.clocks; });
   return result;
+}
+
+double tilewright::clocksInPlace(const NestShape &nest, llvm::ArrayRef<int64_t> placed, const CoreHierarchy &cores,
+                                 const TargetDescription &chip) {
+  NestSchedule schedule;
+  const Planner planner(nest, cores, chip);
+  for (auto [i, array] : llvm::enumerate(nest.arrays)) {
+    if (!array.isPlaceable())
+      continue;
+    if (llvm::is_contained(placed, int64_t(i)) && planner.isBox(i, schedule))
+      schedule.places.push_back({int64_t(i), /*at=*/-1, /*stages=*/1});
+    else if (!cores.reachesGlobal)
+      return std::numeric_limits<double>::infinity();
+  }
+  planner.price(schedule);
+  return schedule.clocks;
 }
 
 double tilewright::coreClocks(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip) {
