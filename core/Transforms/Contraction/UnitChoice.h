@@ -29,8 +29,8 @@ struct UnitChoice {
   std::optional<ScratchpadContractionPlan> unit; // the fastest one; nullopt: none computes it, by `reason`
   std::optional<double> vectorSeconds;           // nullopt: cores do not reach what the nests work on
   std::string reason;
-  std::vector<ScratchpadContractionPlan> considered; // where `options` list them
-  bool isForced = false;                             // the fields of a unit's tile, so that it is taken
+  std::vector<ScratchpadContractionPlan> considered; // of units, where they are listed
+  bool isForced = false;                             // fields of the tile, so that the unit is taken
 
   bool takesUnit() const { return unit && (isForced || !vectorSeconds || unit->seconds <= *vectorSeconds); }
   /// What was compared, for --explain.
