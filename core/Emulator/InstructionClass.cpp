@@ -76,16 +76,33 @@ static int64_t bitsOf(Operation *op) {
   return most;
 }
 
-/// Whether addresses lie in a global of the scratchpad.
+/// The part of a struct that the op takes out of it, if it was put in.
+static Value partOf(LLVM::ExtractValueOp op) {
+  Value whole = op.getContainer();
+  while (auto insert = whole.getDefiningOp<LLVM::InsertValueOp>()) {
+    if (insert.getPosition() == op.getPosition())
+      return insert.getValue();
+    whole = insert.getContainer();
+  }
+  return {};
+}
+
+/// Whether addresses lie in a global of the scratchpad: seen through the struct that stands for an array of several
+/// dimensions.
 static bool pointsToScratchpad(Value pointers, const EmulatedKernels::Impl &kernels) {
   while (Operation *op = pointers.getDefiningOp()) {
     if (isa<LLVM::AddressOfOp>(op)) {
       const unsigned space = cast<LLVM::LLVMPointerType>(pointers.getType()).getAddressSpace();
       return kernels.table.meaning(space) == Space::Scratchpad;
     }
-    if (!isa<LLVM::GEPOp, LLVM::BitcastOp, LLVM::AddrSpaceCastOp>(op))
+    if (auto part = dyn_cast<LLVM::ExtractValueOp>(op))
+      pointers = partOf(part);
+    else if (isa<LLVM::GEPOp, LLVM::BitcastOp, LLVM::AddrSpaceCastOp>(op))
+      pointers = op->getOperand(0);
+    else
       return false;
-    pointers = op->getOperand(0);
+    if (!pointers)
+      return false;
   }
   return false;
 }

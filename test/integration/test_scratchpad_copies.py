@@ -46,9 +46,9 @@ def product(m, n, k, element, layout="nn"):
 
 @pytest.fixture
 def emulated(tool, tmp_path):
-    """The plan of a product, and what the emulator counted."""
+    """The plan of a product on the unit, and what the emulator counted. A field of the tile is forced, so that the unit takes it."""
 
-    def run(chip, *shape_and_type, layout="nn", modes=False, force=""):
+    def run(chip, *shape_and_type, layout="nn", modes=False, force="stages=3"):
         program = tmp_path / "mm.mlir"
         program.write_text(f'module attributes {{tilewright.force = "{force}"}} {{{product(*shape_and_type, layout)}}}')
         common = [program, f"--load-target={ADDER if chip.startswith('adder') else PLUGIN}", "--target", chip]

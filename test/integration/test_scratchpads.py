@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from conftest import BUILD, SOURCE
 from scratchpads import PLUGIN, gemm
+from test_scratchpad_copies import product
 
 SIZE = 1024
 
@@ -142,3 +143,62 @@ def test_trace_has_what_the_counters_say(tool, tmp_path):
         assert bytes_moved[engine] == counted[engine]["bytes"]
     # Cores run side by side: the last one's end, of the sum of all cores' clocks at most one core's share less.
     assert kernel["cycles"] / 4 <= max(ends.values()) * 1000 * (1 + 1e-9) <= kernel["cycles"]
+
+
+#: An image with its channels outside, every second point: rows of tiles are elements far apart, which no engine copies.
+APART = """func.func @f(%x: tensor<2x6x11x13xbf16>, %w: tensor<9x6x3x3xbf16>) -> tensor<2x9x5x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x9x5x6xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<2x9x5x6xf32>) -> tensor<2x9x5x6xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(b, y, x, f, p, q, c) -> (b, c, 2 * y + p, 2 * x + q)>,
+                                        affine_map<(b, y, x, f, p, q, c) -> (f, c, p, q)>,
+                                        affine_map<(b, y, x, f, p, q, c) -> (b, f, y, x)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<2x6x11x13xbf16>, tensor<9x6x3x3xbf16>) outs(%i : tensor<2x9x5x6xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %s: f32):
+    %aw = arith.extf %a : bf16 to f32
+    %bw = arith.extf %b : bf16 to f32
+    %m = arith.mulf %aw, %bw : f32
+    %t = arith.addf %m, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<2x9x5x6xf32>
+  return %r : tensor<2x9x5x6xf32>
+}"""
+
+
+def test_the_unit_or_vectors_by_price(tool, tmp_path):
+    """What takes less time computes a contraction, in the plans and as it is counted. Where the core waits for no element of
+    global memory that it copies into tiles, that is the unit."""
+    program, forced = tmp_path / "apart.mlir", tmp_path / "forced.mlir"
+    program.write_text(APART)
+    forced.write_text(f'module attributes {{tilewright.force = "tile_m=32"}} {{\n{APART}\n}}')
+
+    def planned(chip):
+        decisions = json.loads(tool("tw-compile", program, f"--load-target={PLUGIN}", "--target", chip, "--explain=json"))
+        return next(one for one in decisions if one["decision"] == "contraction")
+
+    def counted(path):
+        report = json.loads(tool("tw-run", path, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator",
+                                 "--verify", "--json"))
+        assert not report["emulation"]["findings"]
+        return sum(kernel["cycles"] / kernel["blocks"] for kernel in report["emulation"]["kernels"])
+
+    here, near = planned("accelerator:npu"), planned("accelerator:npu@copies.LoadStore.latency=1")
+    assert here["choice"]["runs_on"] == "vectors" and here["candidates"][0] == here["choice"]
+    assert here["candidates"][1]["unit"] == "accelerator.systolic_bf16"
+    assert here["candidates"][1]["seconds"] > here["choice"]["seconds"]
+    assert near["choice"]["unit"] == "accelerator.systolic_bf16"
+    assert near["candidates"][-1]["runs_on"] == "vectors" and near["candidates"][-1]["seconds"] > near["choice"]["seconds"]
+    assert counted(program) < 0.7 * counted(forced)
+
+
+@pytest.mark.parametrize("layout", ["nt", "tt"])
+def test_vectors_of_a_product_take_what_the_plan_says(tool, tmp_path, layout):
+    """No unit takes f16: rows of both operands, which are vectors, and columns, which are gathered from the scratchpad."""
+    program = tmp_path / "product.mlir"
+    program.write_text(product(32, 32, 64, "f16", layout))
+    common = [program, f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    plan, = (one["choice"] for one in decisions if one["decision"] == "schedule-nest")
+    kernel, = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))["emulation"]["kernels"]
+    assert kernel["cycles"] / kernel["blocks"] == pytest.approx(plan["clocks"], rel=0.5)

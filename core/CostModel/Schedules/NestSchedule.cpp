@@ -11,25 +11,15 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
-#include "core/CostModel/Machine/CoreAccess.h"
-#include "core/CostModel/Machine/CoreInstructions.h"
-#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
-#include "core/CostModel/Time/PipelineTime.h"
+#include "core/CostModel/Schedules/NestPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 using namespace tilewright;
-
-/// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
-static constexpr double elementInstructions = 3;
-/// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait. The first
-/// copies and the last waits of a pipeline take those of so many tiles.
-static constexpr double tileInstructions = 8, tilesAround = 2;
 
 llvm::json::Object NestSchedule::toJSON() const {
   llvm::json::Array loops, arrays;
@@ -42,91 +32,9 @@ llvm::json::Object NestSchedule::toJSON() const {
                             {"out_clocks", outClocks},   {"clocks", clocks}};
 }
 
-namespace {
-/// The part of an array that a tile touches.
-struct Box {
-  llvm::SmallVector<int64_t, 4> size;
-  int64_t elements() const { return std::accumulate(size.begin(), size.end(), int64_t(1), std::multiplies<>()); }
-};
-
-class Planner {
-public:
-  Planner(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip)
-      : nest(nest), cores(cores), chip(chip), access(chip), align(scratchpadAlignment(cores)) {
-    for (auto [i, loop] : llvm::enumerate(nest.loops))
-      if (loop.isBand)
-        band.push_back(i);
-    for (const NestShape::Array &array : nest.arrays)
-      localBytes += llvm::alignTo(array.localBytes, align);
-  }
-
-  /// Every schedule that may be the best one, the fastest first.
-  std::vector<NestSchedule> all(std::string &reason);
-  double computeClocks(const NestSchedule &schedule) const;
-  int64_t priced = 0;
-
-private:
-  std::optional<Box> box(int64_t array, int64_t at, const NestSchedule &schedule) const;
-  int64_t bytesOf(int64_t array, const Box &box) const {
-    return llvm::alignTo(box.elements() * nest.arrays[array].elementBytes, align);
-  }
-  int64_t trips(int64_t loop) const { return nest.loops[loop].trips.value_or(assumedRowExtent); }
-  /// Whether `loop`, which is not of the band, stands around a tile of loop `at`; tiles of the band stand outside of
-  /// all.
-  bool isAround(int64_t at, int64_t loop) const {
-    return at >= 0 && at != loop && !nest.loops[at].isBand && !nest.loops[loop].isBand && nest.isUnder(at, loop);
-  }
-  /// The innermost loop from `loop` outwards that is not of the band, whose tiles stand outside of all others; -1:
-  /// none.
-  int64_t apartFromBand(int64_t loop) const {
-    while (loop >= 0 && nest.loops[loop].isBand)
-      loop = nest.loops[loop].parent;
-    return loop;
-  }
-  /// The loop whose tile a placement at `at` is in; -1 at the band's.
-  int64_t scopeOf(int64_t at) const { return at >= 0 && nest.loops[at].isBand ? -1 : at; }
-  int64_t inTile(int64_t loop, const NestSchedule &schedule) const;
-  /// Tiles of a loop, and of all loops that are cut, of one core.
-  int64_t tilesOfCore(const NestSchedule::Tile &tile, int64_t members) const {
-    return llvm::divideCeil(llvm::divideCeil(trips(tile.loop), tile.size), tile.spread ? members : 1);
-  }
-  double tilesOfCore(const NestSchedule &schedule) const {
-    double count = 1;
-    for (const NestSchedule::Tile &tile : schedule.tiles)
-      count *= double(tilesOfCore(tile, schedule.members));
-    return count;
-  }
-  std::optional<int64_t> stride(const NestShape::Access &access, int64_t loop) const;
-  double accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const;
-  /// The widest element of the accesses in the body of `loop` decides how many a vector has.
-  int64_t widthOf(int64_t loop) const;
-  bool combines(int64_t loop) const;
-  double alongClocks(int64_t loop, double body, const NestSchedule &schedule) const;
-  double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
-  int64_t writtenOut(int64_t loop, int64_t lanes) const;
-  double directClocks(const NestShape::Access &each, double times) const;
-  void price(NestSchedule &schedule) const;
-  void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
-  void spread(NestSchedule &schedule) const;
-  std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;
-  std::optional<NestSchedule> inPlace(bool onAllCores) const;
-  bool placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t budget, NestSchedule &schedule,
-                   std::string &reason) const;
-  std::vector<llvm::SmallVector<int64_t>> bandTiles() const;
-
-  const NestShape &nest;
-  const CoreHierarchy &cores;
-  const TargetDescription &chip;
-  CoreAccess access;
-  int64_t align;
-  int64_t localBytes = 0;
-  llvm::SmallVector<int64_t> band;
-};
-} // namespace
-
 /// The box of what `array` has below loop `at` for one tile of each loop that `schedule` cuts; nullopt where its size
 /// is not known. Indices that are not linear, and accesses that move differently, take the whole dimension.
-std::optional<Box> Planner::box(int64_t array, int64_t at, const NestSchedule &schedule) const {
+std::optional<NestBox> NestPlanner::box(int64_t array, int64_t at, const NestSchedule &schedule) const {
   const NestShape::Array &shape = nest.arrays[array];
   auto rangeOf = [&](int64_t loop) -> std::optional<int64_t> { // iterations while the tile is there
     for (const NestSchedule::Tile &tile : schedule.tiles)
@@ -136,7 +44,7 @@ std::optional<Box> Planner::box(int64_t array, int64_t at, const NestSchedule &s
       return 1;
     return nest.loops[loop].trips;
   };
-  Box result;
+  NestBox result;
   for (size_t d = 0; d < shape.shape.size(); ++d) {
     std::optional<int64_t> least, most;
     bool isWhole = false;
@@ -177,9 +85,9 @@ std::optional<Box> Planner::box(int64_t array, int64_t at, const NestSchedule &s
 }
 
 /// Adds the clocks of all copies of one placement by one core.
-void Planner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const {
+void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const {
   const NestShape::Array &array = nest.arrays[place.array];
-  Box part = *box(place.array, place.at, schedule);
+  NestBox part = *box(place.array, place.at, schedule);
   TileTransfer tile;
   tile.elementBytes = array.elementBytes;
   double slices = 1;
@@ -214,7 +122,7 @@ void Planner::addCopies(const NestSchedule &schedule, const NestSchedule::Place 
 }
 
 /// Iterations of `loop` in one tile of it.
-int64_t Planner::inTile(int64_t loop, const NestSchedule &schedule) const {
+int64_t NestPlanner::inTile(int64_t loop, const NestSchedule &schedule) const {
   int64_t all = trips(loop);
   for (const NestSchedule::Tile &tile : schedule.tiles)
     if (tile.loop == loop)
@@ -222,223 +130,8 @@ int64_t Planner::inTile(int64_t loop, const NestSchedule &schedule) const {
   return all;
 }
 
-/// Elements that a step of `loop` moves the address of `access` by; nullopt where that is not known.
-std::optional<int64_t> Planner::stride(const NestShape::Access &access, int64_t loop) const {
-  int64_t sum = 0, step = 1;
-  llvm::ArrayRef<int64_t> shape = nest.arrays[access.array].shape;
-  for (size_t d = shape.size(); d-- > 0;) {
-    if (!access.indices[d].isKnown)
-      return std::nullopt;
-    for (auto [term, factor] : access.indices[d].terms)
-      if (term == loop)
-        sum += factor * step;
-    step = shape[d] < 0 ? assumedRowExtent : step * shape[d];
-  }
-  return sum;
-}
-
-/// Clocks of the accesses of global memory where the core computes on an array where it lies: by vectors along the loop
-/// around the access.
-double Planner::directClocks(const NestShape::Access &each, double times) const {
-  const NestShape::Array &array = nest.arrays[each.array];
-  if (each.loop < 0 || stride(each, each.loop) != 1)
-    return times * access.globalClocks(array.elementBytes, array.isRead);
-  const int64_t width = widthOf(each.loop);
-  return times / width * access.globalClocks(width * array.elementBytes, array.isRead);
-}
-
-/// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
-/// vector that lies side by side and for a scalar, one and the shuffles of a square for one that lies along another
-/// loop of enough iterations, else one for each element.
-double Planner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const {
-  double clocks = 0;
-  for (const NestShape::Access &each : nest.accesses) {
-    if (each.loop != loop)
-      continue;
-    std::optional<int64_t> step = stride(each, lanes);
-    if (step == 0 || step == 1) {
-      clocks += 1;
-      continue;
-    }
-    bool isSquare = false;
-    for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent)
-      isSquare |= stride(each, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
-    // At computed indices it is an instruction of the chip, where it has one.
-    auto gathered = step ? std::nullopt : access.elementClocks(nest.arrays[each.array].elementBytes);
-    clocks += isSquare ? 1 + llvm::Log2_64(width) : width * (gathered ? *gathered : elementInstructions);
-  }
-  return clocks;
-}
-
-int64_t Planner::widthOf(int64_t loop) const {
-  int64_t widest = 1;
-  for (const NestShape::Access &each : nest.accesses)
-    if (each.loop == loop)
-      widest = std::max(widest, nest.arrays[each.array].elementBytes);
-  return std::max<int64_t>(1, chip.vectorRegisters().second / widest);
-}
-
-/// Whether the iterations of `loop` are combined into the same elements, as those of a reduction or the taps of a
-/// window.
-bool Planner::combines(int64_t loop) const {
-  return llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
-    return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, loop) == 0;
-  });
-}
-
-/// Clocks of all iterations of the innermost loop `loop` in vectors along it, several of them between two tests of the
-/// loop (LaneChoice.cpp), unless squares are transposed.
-double Planner::alongClocks(int64_t loop, double body, const NestSchedule &schedule) const {
-  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule), whole = iterations / width;
-  int64_t loads = 0, together = 1;
-  bool sideBySide = true;
-  for (const NestShape::Access &each : nest.accesses)
-    if (each.loop == loop) {
-      loads += nest.arrays[each.array].isRead;
-      sideBySide &= stride(each, loop).value_or(2) < 2;
-    }
-  if (sideBySide) // a loop of unknown length may end in its first tile, whose code knows no length either
-    together = combines(loop) || !nest.loops[loop].trips
-                   ? std::clamp<int64_t>(whole, 1, 2)
-                   : vectorsBetweenTests(whole, loads, chip.vectorRegisters().first);
-  const int64_t rest = iterations % width != 0, tests = whole / together + whole % together + rest;
-  return double(whole + rest) * (body + accessClocks(loop, loop, width, schedule)) +
-         (tests > 1 ? double(tests + 1) * loopClocks : 0);
-}
-
-/// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
-/// as the taps of a window, while there is a vector register for each.
-int64_t Planner::writtenOut(int64_t loop, int64_t lanes) const {
-  int64_t taps = trips(loop), outermost = loop;
-  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && outer != lanes; outer = nest.loops[outer].parent) {
-    taps *= trips(outer);
-    const bool isApart = llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
-      return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, outer) != 0;
-    });
-    if (taps > chip.vectorRegisters().first || isApart)
-      break;
-    outermost = outer;
-  }
-  return outermost;
-}
-
-/// The same for all iterations of `loop` and of the loop `lanes` around it, in vectors along the latter. Iterations
-/// that are combined are written out (unroll-taps), as many as there are vector registers: what they are combined into
-/// stays in a register; what does not move along the lanes is loaded and broadcast once for all vectors.
-double Planner::acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const {
-  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
-  const double vectors = std::ceil(double(inTile(lanes, schedule)) / width);
-  if (!combines(loop))
-    return vectors * iterations * (body + loopClocks + accessClocks(loop, lanes, width, schedule));
-  const int64_t written = std::clamp<int64_t>(chip.vectorRegisters().first, 1, std::max<int64_t>(1, iterations));
-  double turns = std::ceil(double(iterations) / written), around = 1;
-  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && nest.isUnder(outer, writtenOut(loop, lanes));
-       outer = nest.loops[outer].parent)
-    around *= inTile(outer, schedule);
-  double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopClocks : 0;
-  double broadcasts = 0;
-  for (const NestShape::Access &access : nest.accesses) {
-    if (access.loop != loop)
-      continue;
-    std::optional<int64_t> step = stride(access, lanes);
-    if (step == 0) {
-      each -= 1;
-      broadcasts += 2.0 * iterations * (turns > 1 ? vectors : 1);
-    } else if (step == 1 && stride(access, loop) == 0) {
-      each -= 1;
-      once += turns / around;
-    }
-  }
-  return vectors * (iterations * (body + each) + once) + broadcasts;
-}
-
-/// Clocks of the core for all of the nest in one tile: vectors of the best loop around each innermost body, everything
-/// else one by one.
-double Planner::computeClocks(const NestSchedule &schedule) const {
-  const bool hasVectors = chip.vectorRegisters().second >= 4;
-  llvm::SmallVector<int64_t> widths(nest.loops.size(), 1); // iterations of each loop that are elements of one vector
-  llvm::SmallVector<bool> isWrittenOut(nest.loops.size()); // a loop that the code does not have
-  auto turnsOf = [&](int64_t loop) { return std::ceil(double(inTile(loop, schedule)) / widths[loop]); };
-  auto timesOf = [&](int64_t loop) {
-    double times = 1;
-    for (int64_t around = nest.loops[loop].parent; around >= 0; around = nest.loops[around].parent)
-      times *= turnsOf(around);
-    return times;
-  };
-  auto bodiesIn = [&](int64_t loop) {
-    return llvm::count_if(llvm::seq<int64_t>(0, nest.loops.size()),
-                          [&](int64_t each) { return nest.loops[each].isInnermost && nest.isUnder(each, loop); });
-  };
-  double clocks = 0;
-  // Bodies choose their lanes before the loops around them are counted.
-  for (int64_t i = nest.loops.size() - 1; i >= 0; --i) {
-    const NestShape::Loop &loop = nest.loops[i];
-    if (isWrittenOut[i])
-      continue;
-    if (!loop.isInnermost || !hasVectors) {
-      clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopClocks) + loopClocks);
-      continue;
-    }
-    const int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == i; });
-    const double body = std::max(0.0, loop.instructions - accesses), times = timesOf(i);
-    const double single = inTile(i, schedule) * (body + loopClocks + accesses) + loopClocks;
-    double best = times * std::min(single, alongClocks(i, body, schedule));
-    int64_t chosen = i;
-    // The lanes may be iterations of a loop around, of the band or not.
-    for (int64_t lanes = loop.parent; lanes >= 0; lanes = nest.loops[lanes].parent) {
-      const double here = times / std::max(1.0, turnsOf(lanes)) * acrossClocks(i, lanes, body, schedule);
-      if (here < best) {
-        best = here;
-        chosen = lanes;
-      }
-    }
-    if (chosen != i && combines(i) && bodiesIn(chosen) == 1) {
-      widths[chosen] = widthOf(i);
-      for (int64_t outer = loop.parent; outer >= 0 && nest.isUnder(outer, writtenOut(i, chosen));
-           outer = nest.loops[outer].parent)
-        isWrittenOut[outer] = true;
-    }
-    clocks += best;
-  }
-  return clocks;
-}
-
-void Planner::price(NestSchedule &schedule) const {
-  double tiles = tilesOfCore(schedule);
-  StagedTime loop{{}, /*iterations=*/1, /*stages=*/1};
-  IterationLoad &load = loop.load; // of all tiles, so far
-  llvm::SmallVector<bool> placed(nest.arrays.size());
-  for (const NestSchedule::Place &place : schedule.places) {
-    placed[place.array] = true;
-    loop.stages = std::max(loop.stages, place.stages);
-    addCopies(schedule, place, load);
-  }
-  const double around = tileInstructions * (1 + schedule.places.size());
-  load.core += tiles * (computeClocks(schedule) + around);
-  // What is not placed the core reads and writes where it lies.
-  for (const NestShape::Access &each : nest.accesses) {
-    if (placed[each.array] || nest.arrays[each.array].localBytes)
-      continue;
-    double times = tiles;
-    for (int64_t loop = each.loop; loop >= 0; loop = nest.loops[loop].parent)
-      times *= inTile(loop, schedule);
-    load.core += directClocks(each, times);
-  }
-  schedule.coreClocks = load.core + load.commands;
-  schedule.inClocks = load.in;
-  schedule.outClocks = load.out;
-  // The innermost loop over tiles has stages; it begins anew in each iteration of those around it.
-  double pipelines = 1;
-  if (loop.stages > 1) {
-    loop.iterations = std::max<int64_t>(1, tilesOfCore(schedule.tiles.back(), schedule.members));
-    pipelines = std::max(1.0, tiles / loop.iterations);
-    load = load.over(pipelines * loop.iterations);
-  }
-  schedule.clocks = pipelines * (loop.clocks() + (loop.stages > 1 ? tilesAround * around : 0));
-}
-
 /// Shares out the tiles of the first loop of the band that has one for each core, else of that with the most.
-void Planner::spread(NestSchedule &schedule) const {
+void NestPlanner::spread(NestSchedule &schedule) const {
   NestSchedule::Tile *best = nullptr;
   int64_t most = 1;
   for (NestSchedule::Tile &tile : schedule.tiles) {
@@ -459,7 +152,7 @@ void Planner::spread(NestSchedule &schedule) const {
 }
 
 /// Everything placed at the innermost loop of the band that is cut.
-std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const {
+std::optional<NestSchedule> NestPlanner::placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const {
   NestSchedule schedule;
   for (auto [loop, size] : llvm::zip_equal(band, tiles))
     if (size > 0)
@@ -469,9 +162,9 @@ std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles,
   int64_t bytes = localBytes;
   // Boxes see the whole band as cut: loops of the band that are not are inside of the tile.
   for (auto [i, array] : llvm::enumerate(nest.arrays)) {
-    if (array.localBytes)
+    if (!array.isPlaceable())
       continue;
-    std::optional<Box> part = box(i, band.empty() ? -1 : band.front(), schedule);
+    std::optional<NestBox> part = box(i, band.empty() ? -1 : band.front(), schedule);
     if (!part)
       return std::nullopt;
     // Copies of a loop run ahead together, and the next tile's must not fill the buffer that this one's leaves from.
@@ -488,7 +181,7 @@ std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles,
 }
 
 /// Cores that reach the arrays may compute on them where they lie.
-std::optional<NestSchedule> Planner::inPlace(bool onAllCores) const {
+std::optional<NestSchedule> NestPlanner::inPlace(bool onAllCores) const {
   if (!cores.reachesGlobal || localBytes > cores.scratchpad->bytes)
     return std::nullopt;
   NestSchedule schedule;
@@ -509,8 +202,8 @@ std::optional<NestSchedule> Planner::inPlace(bool onAllCores) const {
 }
 
 /// Places `arrays` below loop `at`: those that are small here, the others at the loops inside, which are cut.
-bool Planner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t budget, NestSchedule &schedule,
-                          std::string &reason) const {
+bool NestPlanner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t budget, NestSchedule &schedule,
+                              std::string &reason) const {
   llvm::SmallVector<std::pair<int64_t, int64_t>> here; // (bytes, array)
   auto isUsedDirectly = [&](int64_t array) {
     return llvm::any_of(nest.accesses, [&](const NestShape::Access &access) {
@@ -593,7 +286,7 @@ bool Planner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t
 
 /// Tiles of the band to look at: 0 leaves a loop uncut. Either whole rows (everything outside of one loop is single,
 /// everything inside whole), or, where arrays lie along different loops, squares of two of them.
-std::vector<llvm::SmallVector<int64_t>> Planner::bandTiles() const {
+std::vector<llvm::SmallVector<int64_t>> NestPlanner::bandTiles() const {
   std::vector<llvm::SmallVector<int64_t>> result;
   auto sizes = [&](int64_t loop) {
     llvm::SmallVector<int64_t> list;
@@ -641,7 +334,7 @@ std::vector<llvm::SmallVector<int64_t>> Planner::bandTiles() const {
   return result;
 }
 
-std::vector<NestSchedule> Planner::all(std::string &reason) {
+std::vector<NestSchedule> NestPlanner::all(std::string &reason) {
   std::vector<NestSchedule> result;
   auto add = [&](std::optional<NestSchedule> schedule) {
     if (!schedule)
@@ -670,7 +363,7 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
     schedule.bytes = localBytes;
     llvm::SmallVector<int64_t> arrays;
     for (auto [i, array] : llvm::enumerate(nest.arrays))
-      if (!array.localBytes)
+      if (array.isPlaceable())
         arrays.push_back(i);
     if (placeInside(band.empty() ? -1 : band.back(), arrays, cores.scratchpad->bytes - localBytes, schedule, reason))
       add(schedule);
@@ -679,14 +372,30 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
   return result;
 }
 
+double tilewright::clocksInPlace(const NestShape &nest, llvm::ArrayRef<int64_t> placed, const CoreHierarchy &cores,
+                                 const TargetDescription &chip) {
+  NestSchedule schedule;
+  const NestPlanner planner(nest, cores, chip);
+  for (auto [i, array] : llvm::enumerate(nest.arrays)) {
+    if (!array.isPlaceable())
+      continue;
+    if (llvm::is_contained(placed, int64_t(i)) && planner.isBox(i, schedule))
+      schedule.places.push_back({int64_t(i), /*at=*/-1, /*stages=*/1});
+    else if (!cores.reachesGlobal)
+      return std::numeric_limits<double>::infinity();
+  }
+  planner.price(schedule);
+  return schedule.clocks;
+}
+
 double tilewright::coreClocks(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip) {
-  return Planner(nest, cores, chip).computeClocks({});
+  return NestPlanner(nest, cores, chip).computeClocks({});
 }
 
 std::optional<NestSchedule> tilewright::planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,
                                                          const TargetDescription &chip, ScheduleCheck check,
                                                          std::string &reason, int64_t *considered) {
-  Planner planner(nest, cores, chip);
+  NestPlanner planner(nest, cores, chip);
   std::vector<NestSchedule> ranked = planner.all(reason);
   if (considered)
     *considered = planner.priced;

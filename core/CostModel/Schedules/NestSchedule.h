@@ -41,6 +41,7 @@ struct NestShape {
     bool isBand = false;          // of the perfect chain of loops at the root, and parallel: its tiles run in any order
     double instructions = 0;      // of one iteration, without those of inner loops
     bool isInnermost = true;
+    bool isPerfect = false; // its body is one loop, and nothing else
   };
   /// An index of an access: constant + sum of coefficient * loop; `isKnown` is false where it is not linear.
   struct Index {
@@ -59,7 +60,11 @@ struct NestShape {
     llvm::SmallVector<int64_t, 4> shape; // -1: dynamic
     bool isRead = false;                 // what comes from elsewhere, not from the nest itself
     bool isWritten = false;
-    int64_t localBytes = 0; // of a buffer that the nest allocates; such a one has no placement
+    int64_t localBytes = 0; // of a buffer that the nest allocates
+    bool isNear = false;    // lies in the scratchpad already
+
+    /// Whether a schedule has to say where it is while the nest runs.
+    bool isPlaceable() const { return localBytes == 0 && !isNear; }
   };
   llvm::SmallVector<Loop, 8> loops; // in the order of writing
   llvm::SmallVector<Access, 8> accesses;
@@ -102,6 +107,12 @@ using ScheduleCheck = llvm::function_ref<bool(const NestSchedule &)>;
 std::optional<NestSchedule> planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,
                                              const TargetDescription &chip, ScheduleCheck check, std::string &reason,
                                              int64_t *considered = nullptr);
+
+/// Clocks of one core for all of a nest that stands in the program of a core, in no tiles: `placed` arrays are copied
+/// around it, near ones are in the scratchpad, and the others the core reads and writes where they lie. Infinite where
+/// it does not reach them.
+double clocksInPlace(const NestShape &nest, llvm::ArrayRef<int64_t> placed, const CoreHierarchy &cores,
+                     const TargetDescription &chip);
 
 /// Clocks of the core for all of a nest whose arrays lie in its scratchpad.
 double coreClocks(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip);

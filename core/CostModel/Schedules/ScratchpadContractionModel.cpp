@@ -118,6 +118,7 @@ struct TileNest {
     shape.loops.resize(2);
     shape.loops[0].trips = rows;
     shape.loops[0].isInnermost = false;
+    shape.loops[0].isPerfect = true;
     shape.loops[1].trips = cols;
     shape.loops[1].parent = 0;
   }
@@ -379,6 +380,12 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   return true;
 }
 
+bool tilewright::isTileForced(const PlanOptions &options) {
+  return llvm::any_of(options.overrides, [](auto &field) {
+    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
+  });
+}
+
 std::optional<ScratchpadContractionPlan>
 tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
                                       const CoreShare &share, const TailShape &tail, const PlanOptions &options,
@@ -401,9 +408,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
         return result;
     }
   };
-  bool isForced = llvm::any_of(options.overrides, [](auto &field) {
-    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
-  });
+  const bool isForced = isTileForced(options);
   std::optional<ScratchpadContractionPlan> best, smallest;
   const NumericFreedom freedom{NumericFreedom::of(Settings::of(c.c.op)).fast, options.mayReassociate};
   std::string lacks;

@@ -72,6 +72,9 @@ planScratchpadContraction(const Contraction &contraction, const TargetDescriptio
                           const CoreShare &share, const TailShape &tail, const PlanOptions &options,
                           std::string &reason, std::vector<ScratchpadContractionPlan> *considered = nullptr);
 
+/// Whether fields of a tile are forced.
+bool isTileForced(const PlanOptions &options);
+
 /// Whether the array lies in the scratchpad.
 bool isNear(mlir::Value memref, const CoreHierarchy &cores);
 

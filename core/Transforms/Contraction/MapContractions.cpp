@@ -25,10 +25,10 @@
 #include "core/Transforms/Contraction/LaneTail.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
 #include "core/Transforms/Contraction/ScaledOperands.h"
-#include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Contraction/SparseOperands.h"
 #include "core/Transforms/Contraction/TurnOperands.h"
+#include "core/Transforms/Contraction/UnitChoice.h"
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
@@ -218,11 +218,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
 
   std::optional<ContractionPlan> plan;
   std::optional<LaneContractionPlan> lanePlan;
-  std::optional<ScratchpadContractionPlan> corePlan;
+  UnitChoice onCores;
   DecisionLog *log = DecisionLog::of(root.getContext());
   std::vector<ContractionPlan> considered;
   std::vector<LaneContractionPlan> consideredLanes;
-  std::vector<ScratchpadContractionPlan> consideredTiles;
   PlanOptions asked = options;
   const bool isListed = log && log->listsCandidates();
   asked.considered = isListed ? &considered : nullptr;
@@ -239,27 +238,33 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
                                    target, *lanes, reason, isListed ? &consideredLanes : nullptr);
   else if (cores)
-    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, target), options,
-                                         reason, isListed ? &consideredTiles : nullptr);
+    onCores = chooseUnit(task, group, target, *cores, shareOf(c, *cores), options, isListed);
   else
     plan = planContraction(c, target, asked, reason);
+  const std::optional<ScratchpadContractionPlan> &corePlan = onCores.unit;
   if (!plan && !lanePlan && !corePlan) {
-    root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
+    root.emitRemark() << "contraction is not mapped to a matrix unit: " << (cores ? onCores.reason : reason);
     return;
   }
   if (lanePlan)
     lanePlan->turnedBefore = turnedBefore(c, turned);
   for (LaneContractionPlan &each : consideredLanes)
     each.turnedBefore = lanePlan->turnedBefore;
+  // What plain nests compute in less time stays such nests.
+  std::optional<llvm::json::Object> asNests;
+  if (corePlan && !onCores.takesUnit())
+    asNests = llvm::json::Object{{"runs_on", "vectors"}, {"seconds", *onCores.vectorSeconds}};
   if (plan && options.overrides.empty())
-    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds) {
-      if (log)
-        log->add("contraction", root,
-                 llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
-                                    {"choice", llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}}},
-                                    {"candidates", bestCandidates(std::move(considered))}});
-      return;
-    }
+    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds)
+      asNests = llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}};
+  if (asNests) {
+    if (log)
+      log->add("contraction", root,
+               llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
+                                  {"choice", std::move(*asNests)},
+                                  {"candidates", plan ? bestCandidates(std::move(considered)) : onCores.toJSON()}});
+    return;
+  }
   if (plan) {
     fuseProducers(task, *plan, group, target, asked);
     task.plan = *plan;
@@ -280,7 +285,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
                    : lanePlan ? lanePlan->toJSON()
                               : corePlan->toJSON()},
         {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
-                       : corePlan ? bestCandidates(std::move(consideredTiles))
+                       : corePlan ? onCores.toJSON()
                                   : bestCandidates(std::move(considered))},
         {"traffic", plan       ? traffic(c, *plan, target)
                     : lanePlan ? traffic(c, *lanePlan, target)

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
@@ -160,8 +161,10 @@ void jamSums(AffineForOp rows, const MemoryModel &model) {
   bool isPlain = llvm::all_of(*rows.getBody(), [](Operation &op) {
     return isa<AffineForOp, AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineYieldOp>(op) || isPure(&op);
   });
-  if (isPlain && (isShared || (isApart && model.isFromMemory(bytes))) && isParallelLoop(rows))
-    (void)loopUnrollJamByFactor(rows, model.rowsAtOnce());
+  Operation *around = rows->getParentOp();
+  if (isPlain && (isShared || (isApart && model.isFromMemory(bytes))) && isParallelLoop(rows) &&
+      succeeded(loopUnrollJamByFactor(rows, model.rowsAtOnce())))
+    composeAccesses(around); // so that stores of neighbouring rows are seen to be apart
 }
 
 /// Bytes of a buffer of constant shape.

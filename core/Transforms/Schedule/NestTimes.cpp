@@ -14,8 +14,8 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
-#include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
+#include "core/Transforms/Contraction/UnitChoice.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -206,7 +206,8 @@ static void absorbProducers(const Contraction &c, ContractionPlan &plan, ArrayRe
     absorbed.insert(roots[1]);
 }
 
-/// The group of a contraction; nullopt where no unit computes it. `absorbed` gets what is computed while it packs.
+/// The group of a contraction; nullopt where no unit computes it, nor, on cores with a scratchpad, vectors. `absorbed`
+/// gets what is computed while it packs.
 std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction, const NestPlace &place,
                                                   llvm::SmallPtrSetImpl<Operation *> &absorbed) const {
   NestGroup group;
@@ -219,11 +220,12 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   std::string reason;
   if (cores) {
     group.ops = gatherGroup(task);
-    auto plan = planScratchpadContraction(contraction, chip, *cores, {place.threads, place.scratchpadBytes},
-                                          tailShapeOf(task, chip), options, reason);
-    if (!plan)
+    const UnitChoice choice = chooseUnit(task, group.ops, chip, *cores, {place.threads, place.scratchpadBytes}, options,
+                                         /*lists=*/false, place.placed);
+    if (!choice.unit && !choice.vectorSeconds)
       return std::nullopt;
-    group.seconds = plan->seconds;
+    group.isContraction = choice.takesUnit();
+    group.seconds = choice.takesUnit() ? choice.unit->seconds : *choice.vectorSeconds;
     return group;
   }
   if (blocks) {
@@ -279,6 +281,7 @@ std::vector<NestGroup> NestTimes::groupsOf(ArrayRef<AffineForOp> roots, const Ne
     taken.insert(group->ops.begin(), group->ops.end());
     groups.push_back(std::move(*group));
   }
+  const size_t contractions = groups.size();
   bool isRun = false, ofRows = true; // whether the nest before belongs to the last group, and computes rows
   for (AffineForOp root : roots) {
     if (taken.contains(root)) {
@@ -292,8 +295,7 @@ std::vector<NestGroup> NestTimes::groupsOf(ArrayRef<AffineForOp> roots, const Ne
     isRun = true;
     ofRows = rows;
   }
-  for (NestGroup &group : groups)
-    if (!group.isContraction)
-      group.seconds = secondsOfPass(group.ops, place);
+  for (NestGroup &group : llvm::drop_begin(groups, contractions))
+    group.seconds = secondsOfPass(group.ops, place);
   return groups;
 }

@@ -26,7 +26,7 @@ namespace tilewright {
 /// operands are packed, or neighbouring nests that move data.
 struct NestGroup {
   llvm::SmallVector<mlir::Operation *> ops;
-  bool isContraction = false;
+  bool isContraction = false; // that a unit or tiles in registers compute
   double seconds = 0;
   std::optional<ContractionOperand> packed[2]; // operands that the plan copies into panels anew in each tile
   llvm::SmallVector<mlir::Value, 3> arrays;    // of a contraction: its operands and result

@@ -13,7 +13,6 @@
 
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
-#include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/TileSets.h"
@@ -21,6 +20,7 @@
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/ArrayNests.h"
+#include "core/Transforms/Utils/NestStatement.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -169,131 +169,10 @@ static void liftBuffers(AffineForOp root, int64_t most) {
   }
 }
 
-//===-- What the model sees -----------------------------------------------===//
-
-namespace {
-/// The operations of one piece of work, as the model and the integer sets see them.
-struct Statement {
-  NestShape shape;
-  SmallVector<AffineForOp> loops;
-  SmallVector<Value> arrays;
-  SmallVector<Operation *> accesses;
-  Operation *opaque = nullptr; // touches memory in a way that is not an affine access
-  Value strange;               // an array whose elements do not lie row by row
-};
-} // namespace
-
-static NestShape::Index indexOf(const std::optional<LinearIndex> &linear, ArrayRef<AffineForOp> loops) {
-  NestShape::Index index;
-  index.isKnown = linear.has_value();
-  if (!linear)
-    return index;
-  index.constant = linear->constant;
-  for (auto [value, factor] : linear->terms) {
-    auto loop = llvm::find_if(loops, [&, v = value](AffineForOp each) { return each.getInductionVar() == v; });
-    if (loop != loops.end())
-      index.terms.push_back({loop - loops.begin(), factor});
-    else
-      index.others.push_back({value.getAsOpaquePointer(), factor});
-  }
-  return index;
-}
-
-/// Arrays that are read only after the nest wrote them itself come from nowhere.
-static void findOwnReads(Statement &statement) {
-  for (auto [i, array] : llvm::enumerate(statement.shape.arrays)) {
-    if (!array.isRead || !array.isWritten || array.localBytes)
-      continue;
-    SmallVector<Operation *> accesses;
-    for (auto [op, access] : llvm::zip_equal(statement.accesses, statement.shape.accesses))
-      if (access.array == int64_t(i))
-        accesses.push_back(op);
-    array.isRead = !readsOwn(accesses);
-  }
-}
-
-static Statement statementOf(ArrayRef<Operation *> work) {
-  Statement result;
-  NestShape &shape = result.shape;
-  DenseMap<Operation *, int64_t> number;
-  auto around = [&](Operation *op) -> int64_t {
-    auto loop = op->getParentOfType<AffineForOp>();
-    return loop ? (number.count(loop) ? number.lookup(loop) : -1) : -1;
-  };
-  for (Operation *root : work)
-    root->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      int64_t at = around(op);
-      if (auto loop = dyn_cast<AffineForOp>(op)) {
-        number[op] = result.loops.size();
-        result.loops.push_back(loop);
-        NestShape::Loop &each = shape.loops.emplace_back();
-        each.parent = at;
-        if (loop.hasConstantBounds())
-          each.trips =
-              std::max<int64_t>(0, llvm::divideCeilSigned(loop.getConstantUpperBound() - loop.getConstantLowerBound(),
-                                                          loop.getStepAsInt()));
-        for (int64_t outer = at; outer >= 0; outer = shape.loops[outer].parent)
-          shape.loops[outer].isInnermost = false;
-        return;
-      }
-      if (isa<AffineLoadOp, AffineStoreOp>(op)) {
-        LinearAccess access = linearAccess(op);
-        auto found = llvm::find(result.arrays, access.memref);
-        int64_t array = found - result.arrays.begin();
-        if (found == result.arrays.end()) {
-          result.arrays.push_back(access.memref);
-          auto type = cast<MemRefType>(access.memref.getType());
-          NestShape::Array &each = shape.arrays.emplace_back();
-          each.elementBytes = elementBytes(type.getElementType());
-          for (int64_t size : type.getShape())
-            each.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
-          if (Operation *def = access.memref.getDefiningOp();
-              def && llvm::any_of(work, [&](Operation *root) { return root->isProperAncestor(def); }))
-            each.localBytes =
-                std::max<int64_t>(1, type.hasStaticShape() ? type.getNumElements() * each.elementBytes : 1);
-          if (!type.getLayout().isIdentity())
-            result.strange = access.memref;
-        }
-        (access.isStore ? shape.arrays[array].isWritten : shape.arrays[array].isRead) = true;
-        NestShape::Access &each = shape.accesses.emplace_back();
-        each.array = array;
-        each.loop = at;
-        for (auto &linear : access.indices)
-          each.indices.push_back(indexOf(linear, result.loops));
-        result.accesses.push_back(op);
-      } else if (!isMemoryEffectFree(op) && !isa<memref::AllocOp, AffineParallelOp, AffineIfOp>(op) && !result.opaque &&
-                 op->getNumRegions() == 0) {
-        result.opaque = op;
-      }
-      if (at >= 0)
-        shape.loops[at].instructions += coreInstructionsOf(op);
-    });
-  findOwnReads(result);
-  return result;
-}
-
-/// Marks the band: loops of the perfect chain at the root whose bounds do not depend on the nest and that are parallel;
-/// after one that is not, those whose tiles may stand outside of it.
-static void markBand(Statement &statement, AffineForOp root) {
-  size_t number = 0;
-  bool isPrefix = true;
-  const SmallVector<LinearAccess, 0> accesses(llvm::map_range(statement.accesses, linearAccess));
-  for (AffineForOp loop = root; loop; ++number) {
-    bool isFixed = llvm::all_of(loop.getUpperBoundOperands(), [&](Value operand) {
-      return !root->isAncestor(operand.getParentRegion()->getParentOp());
-    });
-    if (loop.getUpperBoundMap().getNumResults() != 1 || !isFixed)
-      break;
-    bool isParallel = isPrefix ? isParallelLoop(loop) : isIndependentLoop(loop, root, accesses);
-    isPrefix &= isParallel;
-    statement.shape.loops[number].isBand = isParallel;
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
-  }
-}
+//===-- What integer sets see ---------------------------------------------===//
 
 /// Whether integer sets find the boxes of `schedule`, and they fit `capacity`.
-static bool confirm(const Statement &statement, const NestSchedule &schedule, int64_t capacity, int64_t align,
+static bool confirm(const NestStatement &statement, const NestSchedule &schedule, int64_t capacity, int64_t align,
                     std::string &reason) {
   int64_t bytes = 0;
   for (const NestShape::Array &array : statement.shape.arrays)
@@ -404,10 +283,7 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
         return op->emitError() << "stands between two operations on cores, one of which uses what the other computed";
     for (Operation *op : ArrayRef(work).drop_back())
       op->moveBefore(work.back());
-    Statement statement = statementOf(work);
-    auto loop = work.size() == 1 ? dyn_cast<AffineForOp>(first) : AffineForOp();
-    if (loop)
-      markBand(statement, loop);
+    const NestStatement statement = statementOf(work, cores);
     auto refuse = [&](Operation *at, const Twine &why) {
       return at->emitError() << why << "; the cores of " << target.chip->target() << ":" << target.chip->chip()
                              << " do not reach the memory \"" << cores.global->name

@@ -1,0 +1,263 @@
+//===- NestClocks.cpp - What a schedule of a nest takes -------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The clocks of vectors, of a core's own accesses, and of a schedule with its copies.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/CoreInstructions.h"
+#include "core/CostModel/Schedules/NestPlanner.h"
+#include "core/CostModel/Time/PipelineTime.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <limits>
+
+using namespace tilewright;
+
+/// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait. The first
+/// copies and the last waits of a pipeline take those of so many tiles.
+static constexpr double tileInstructions = 8, tilesAround = 2;
+
+/// Elements that a step of `loop` moves the address of `access` by; nullopt where that is not known.
+std::optional<int64_t> NestPlanner::stride(const NestShape::Access &access, int64_t loop) const {
+  int64_t sum = 0, step = 1;
+  llvm::ArrayRef<int64_t> shape = nest.arrays[access.array].shape;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (!access.indices[d].isKnown)
+      return std::nullopt;
+    for (auto [term, factor] : access.indices[d].terms)
+      if (term == loop)
+        sum += factor * step;
+    step = shape[d] < 0 ? assumedRowExtent : step * shape[d];
+  }
+  return sum;
+}
+
+/// Clocks of the accesses of global memory where the core computes on an array where it lies: by vectors along the loop
+/// around the access; what is left of a row one by one, by a mask.
+double NestPlanner::directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const {
+  const NestShape::Array &array = nest.arrays[each.array];
+  const double single = access.globalClocks(array.elementBytes, array.isRead);
+  if (each.loop < 0 || stride(each, each.loop) != 1)
+    return times * single;
+  const int64_t iterations = std::max<int64_t>(1, inTile(each.loop, schedule));
+  const int64_t width = std::min(widthOf(each.loop), int64_t(llvm::PowerOf2Ceil(iterations)));
+  return times / iterations *
+         (double(iterations / width) * access.globalClocks(width * array.elementBytes, array.isRead) +
+          double(iterations % width) * single);
+}
+
+/// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
+/// vector that lies side by side and for a scalar, one and the shuffles of a square for one that lies along another
+/// loop of enough iterations, else those of each element. Infinite where results do not lie side by side, for which
+/// vectorize-nests has no vectors.
+double NestPlanner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const {
+  double clocks = 0;
+  for (const NestShape::Access &each : nest.accesses) {
+    if (each.loop != loop)
+      continue;
+    std::optional<int64_t> step = stride(each, lanes);
+    if (step == 0 || step == 1) {
+      clocks += 1;
+      continue;
+    }
+    if (nest.arrays[each.array].isWritten)
+      return std::numeric_limits<double>::infinity();
+    bool isSquare = false;
+    for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent) {
+      if (around != loop && !nest.loops[around].isPerfect)
+        break;
+      isSquare |= stride(each, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
+    }
+    // At computed indices it is an instruction of the chip, where it has one.
+    const int64_t bytes = nest.arrays[each.array].elementBytes;
+    auto gathered = step ? std::nullopt : access.elementClocks(bytes);
+    clocks += isSquare   ? 1 + llvm::Log2_64(width)
+              : gathered ? width * *gathered
+                         : memory.stridedLoads(step.value_or(width), width, bytes);
+  }
+  return clocks;
+}
+
+int64_t NestPlanner::widthOf(int64_t loop) const {
+  int64_t widest = 1;
+  for (const NestShape::Access &each : nest.accesses)
+    if (each.loop == loop)
+      widest = std::max(widest, nest.arrays[each.array].elementBytes);
+  return std::max<int64_t>(1, chip.vectorRegisters().second / widest);
+}
+
+/// Whether the iterations of `loop` are combined into the same elements, as those of a reduction or the taps of a
+/// window.
+bool NestPlanner::combines(int64_t loop) const {
+  return llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
+    return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, loop) == 0;
+  });
+}
+
+/// Clocks of all iterations of the innermost loop `loop` in vectors along it, several of them between two tests of the
+/// loop (LaneChoice.cpp), unless squares are transposed.
+double NestPlanner::alongClocks(int64_t loop, double body, const NestSchedule &schedule) const {
+  const int64_t iterations = inTile(loop, schedule);
+  const int64_t width = std::min(widthOf(loop), int64_t(llvm::PowerOf2Ceil(std::max<int64_t>(1, iterations))));
+  const int64_t whole = iterations / width, left = iterations % width;
+  int64_t loads = 0, together = 1;
+  bool sideBySide = true;
+  double masked = 0; // clocks of accesses whose elements a mask chooses, beyond those of whole vectors
+  for (const NestShape::Access &each : nest.accesses)
+    if (each.loop == loop) {
+      const NestShape::Array &array = nest.arrays[each.array];
+      loads += array.isRead;
+      sideBySide &= stride(each, loop).value_or(2) < 2;
+      if (left && stride(each, loop) == 1)
+        masked += std::max(0.0, double(left) * access.elementClocks(array.elementBytes).value_or(0) - 1);
+    }
+  if (sideBySide) // a loop of unknown length may end in its first tile, whose code knows no length either
+    together = combines(loop) || !nest.loops[loop].trips
+                   ? std::clamp<int64_t>(whole, 1, 2)
+                   : vectorsBetweenTests(whole, loads, chip.vectorRegisters().first);
+  const int64_t rest = left != 0, tests = whole / together + whole % together + rest;
+  const double accesses = accessClocks(loop, loop, width, schedule);
+  if (double(whole + rest) * accesses >= double(iterations * accessesOf(loop))) // vectors would save nothing
+    return std::numeric_limits<double>::infinity();
+  return double(whole + rest) * (body + accesses) + masked + (tests > 1 ? double(tests + 1) * loopClocks : 0);
+}
+
+/// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
+/// as the taps of a window, while there is a vector register for each.
+int64_t NestPlanner::writtenOut(int64_t loop, int64_t lanes) const {
+  int64_t taps = trips(loop), outermost = loop;
+  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && outer != lanes; outer = nest.loops[outer].parent) {
+    taps *= trips(outer);
+    const bool isApart = llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
+      return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, outer) != 0;
+    });
+    if (taps > chip.vectorRegisters().first || isApart)
+      break;
+    outermost = outer;
+  }
+  return outermost;
+}
+
+/// The same for all iterations of `loop` and of the loop `lanes` around it, in vectors along the latter. Iterations
+/// that are combined are written out (unroll-taps), as many as there are vector registers: what they are combined into
+/// stays in a register; what does not move along the lanes is loaded and broadcast once for all vectors.
+double NestPlanner::acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const {
+  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
+  const double vectors = std::ceil(double(inTile(lanes, schedule)) / width);
+  if (!combines(loop))
+    return vectors * iterations * (body + loopClocks + accessClocks(loop, lanes, width, schedule));
+  const int64_t written = std::clamp<int64_t>(chip.vectorRegisters().first, 1, std::max<int64_t>(1, iterations));
+  double turns = std::ceil(double(iterations) / written), around = 1;
+  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && nest.isUnder(outer, writtenOut(loop, lanes));
+       outer = nest.loops[outer].parent)
+    around *= inTile(outer, schedule);
+  double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopClocks : 0;
+  double broadcasts = 0;
+  for (const NestShape::Access &access : nest.accesses) {
+    if (access.loop != loop)
+      continue;
+    std::optional<int64_t> step = stride(access, lanes);
+    if (step == 0) {
+      each -= 1;
+      broadcasts += 2.0 * iterations * (turns > 1 ? vectors : 1);
+    } else if (step == 1 && stride(access, loop) == 0) {
+      each -= 1;
+      once += turns / around;
+    }
+  }
+  return vectors * (iterations * (body + each) + once) + broadcasts;
+}
+
+/// Clocks of the core for all of the nest in one tile: vectors of the best loop around each innermost body, everything
+/// else one by one.
+double NestPlanner::computeClocks(const NestSchedule &schedule) const {
+  const bool hasVectors = chip.vectorRegisters().second >= 4;
+  llvm::SmallVector<int64_t> widths(nest.loops.size(), 1); // iterations of each loop that are elements of one vector
+  llvm::SmallVector<bool> isWrittenOut(nest.loops.size()); // a loop that the code does not have
+  auto turnsOf = [&](int64_t loop) { return std::ceil(double(inTile(loop, schedule)) / widths[loop]); };
+  auto timesOf = [&](int64_t loop) {
+    double times = 1;
+    for (int64_t around = nest.loops[loop].parent; around >= 0; around = nest.loops[around].parent)
+      times *= turnsOf(around);
+    return times;
+  };
+  auto bodiesIn = [&](int64_t loop) {
+    return llvm::count_if(llvm::seq<int64_t>(0, nest.loops.size()),
+                          [&](int64_t each) { return nest.loops[each].isInnermost && nest.isUnder(each, loop); });
+  };
+  double clocks = 0;
+  // Bodies choose their lanes before the loops around them are counted.
+  for (int64_t i = nest.loops.size() - 1; i >= 0; --i) {
+    const NestShape::Loop &loop = nest.loops[i];
+    if (isWrittenOut[i])
+      continue;
+    if (!loop.isInnermost || !hasVectors) {
+      clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopClocks) + loopClocks);
+      continue;
+    }
+    const int64_t accesses = accessesOf(i);
+    const double body = std::max(0.0, loop.instructions - accesses), times = timesOf(i);
+    const double single = inTile(i, schedule) * (body + loopClocks + accesses) + loopClocks;
+    double best = times * std::min(single, alongClocks(i, body, schedule));
+    int64_t chosen = i;
+    // The lanes may be iterations of a loop around, of the band or not, with nothing else in it.
+    for (int64_t lanes = loop.parent; lanes >= 0 && nest.loops[lanes].isPerfect; lanes = nest.loops[lanes].parent) {
+      const double here = times / std::max(1.0, turnsOf(lanes)) * acrossClocks(i, lanes, body, schedule);
+      if (here < best) {
+        best = here;
+        chosen = lanes;
+      }
+    }
+    if (chosen != i && combines(i) && bodiesIn(chosen) == 1) {
+      widths[chosen] = widthOf(i);
+      for (int64_t outer = loop.parent; outer >= 0 && nest.isUnder(outer, writtenOut(i, chosen));
+           outer = nest.loops[outer].parent)
+        isWrittenOut[outer] = true;
+    }
+    clocks += best;
+  }
+  return clocks;
+}
+
+void NestPlanner::price(NestSchedule &schedule) const {
+  double tiles = tilesOfCore(schedule);
+  StagedTime loop{{}, /*iterations=*/1, /*stages=*/1};
+  IterationLoad &load = loop.load; // of all tiles, so far
+  llvm::SmallVector<bool> placed(nest.arrays.size());
+  for (const NestSchedule::Place &place : schedule.places) {
+    placed[place.array] = true;
+    loop.stages = std::max(loop.stages, place.stages);
+    addCopies(schedule, place, load);
+  }
+  const double around = tileInstructions * (1 + schedule.places.size());
+  load.core += tiles * (computeClocks(schedule) + around);
+  // What is not placed the core reads and writes where it lies.
+  for (const NestShape::Access &each : nest.accesses) {
+    if (placed[each.array] || !nest.arrays[each.array].isPlaceable())
+      continue;
+    double times = tiles;
+    for (int64_t loop = each.loop; loop >= 0; loop = nest.loops[loop].parent)
+      times *= inTile(loop, schedule);
+    load.core += directClocks(each, times, schedule);
+  }
+  schedule.coreClocks = load.core + load.commands;
+  schedule.inClocks = load.in;
+  schedule.outClocks = load.out;
+  // The innermost loop over tiles has stages; it begins anew in each iteration of those around it.
+  double pipelines = 1;
+  if (loop.stages > 1) {
+    loop.iterations = std::max<int64_t>(1, tilesOfCore(schedule.tiles.back(), schedule.members));
+    pipelines = std::max(1.0, tiles / loop.iterations);
+    load = load.over(pipelines * loop.iterations);
+  }
+  schedule.clocks = pipelines * (loop.clocks() + (loop.stages > 1 ? tilesAround * around : 0));
+}
