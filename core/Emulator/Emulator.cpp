@@ -150,8 +150,8 @@ static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp modul
   auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!host)
     return host.takeError();
-  // Time spent on better code is not won back.
-  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+  // Time spent on better code is not won back; but less would spill each value, and stacks of lanes are small.
+  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
   auto machine = host->createTargetMachine();
   if (!machine)
     return machine.takeError();
