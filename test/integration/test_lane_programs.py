@@ -162,7 +162,7 @@ def test_rows_of_unknown_pitch_take_vectors(chip, kind, tool, tmp_path):
     odd = row_loads(emulate(tool, path, chip, "--sizes", "64,1023", "--modes"))
     elements = 16 // (int(kind.strip("bfi")) // 8)
     assert aligned[0] <= 1.1 * known[0] and aligned[1] <= 1.1 * known[1], (aligned, known)
-    assert odd[0] >= min(elements, 4) * aligned[0], (odd, aligned)
+    assert odd[0] >= 0.9 * min(elements, 4) * aligned[0], (odd, aligned)  # both read the 64 sums that they go on with, too
     for sizes in ("3,8", "5,17", "1,4096"):
         emulate(tool, path, chip, "--sizes", sizes, "--modes")
 

@@ -1,4 +1,4 @@
-//===- NestClocks.cpp - What a schedule of a nest takes -------------------------===//
+//===- NestClocks.cpp - What a schedule of a nest takes -------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NestPlanner.h - The planner of schedules of nests ------------------------===//
+//===- NestPlanner.h - The planner of schedules of nests --------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -400,12 +400,12 @@ private:
     kernel->setAttr(group.opaque ? tilewright::opaqueAttr : tilewright::kernelAttr, b.getUnitAttr());
     if (group.opaque && !conflictsWithItself(footprintOf(group.ops.front())))
       kernel->setAttr(tilewright::apartAttr, b.getUnitAttr());
-    for (auto [position, value] : llvm::enumerate(ordered))
+    for (auto [position, value] : llvm::enumerate(ordered)) {
       if (isConstantArray(value, host, symbols))
         kernel.setArgAttr(position, tilewright::constantAttr, b.getUnitAttr());
-    for (auto [position, value] : llvm::enumerate(ordered))
       if (tilewright::isPromised(value, tilewright::ascendingAttr))
         kernel.setArgAttr(position, tilewright::ascendingAttr, b.getUnitAttr());
+    }
     symbols.insert(kernel, std::next(host->getIterator()));
 
     Block *body = kernel.addEntryBlock();

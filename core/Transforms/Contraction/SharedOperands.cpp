@@ -50,7 +50,8 @@ static bool isConstant(const ContractionOperand &operand) {
   Value array = operand.access.memref;
   if (!array || !operand.access.symbols.empty() || !isPromised(array, constantAttr))
     return false;
-  return array.getParentRegion()->getParentOfType<ModuleOp>()->hasAttr(bindAttr);
+  auto module = array.getParentRegion()->getParentOfType<ModuleOp>(); // none of a chain that is tried
+  return module && module->hasAttr(bindAttr);
 }
 
 PlanOptions tilewright::withSharedOperands(PlanOptions options, const Contraction &c) {
