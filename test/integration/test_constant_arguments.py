@@ -113,6 +113,36 @@ func.func @layer(%A: tensor<?x200x{type}>, %B: tensor<90x200x{type}> {{tilewrigh
         tool("tw-run", path, "--sizes", rows, "--threads", threads, "--verify")
 
 
+@pytest.mark.parametrize("features, vectors", [(64, 3), (24, 3), (40, 2), (16, 1)])
+def test_filters_that_go_through_another_buffer(tool, tmp_path, features, vectors):
+    """Filters of a transposed convolution lie with the features of the image first: each tap's are gathered into rows, which squares of
+    vectors turn into panels, the narrow last one too."""
+    image, filters, result = "tensor<1x16x10x10xf32>", f"tensor<16x{features}x3x3xf32>", f"tensor<1x{features}x8x8xf32>"
+    path = tmp_path / "program.mlir"
+    path.write_text(f"""module attributes {{tilewright.force = "{BIND},lanes_on=n,vectors={vectors}"}} {{
+func.func @f(%x: {image}, %w: {filters} {{tilewright.constant}}) -> {result} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {result}
+  %z = linalg.fill ins(%zero : f32) outs(%e : {result}) -> {result}
+  %r = linalg.generic {{indexing_maps = [affine_map<(b, f, i, j, c, p, q) -> (b, c, i + p, j + q)>,
+                                       affine_map<(b, f, i, j, c, p, q) -> (c, f, p, q)>,
+                                       affine_map<(b, f, i, j, c, p, q) -> (b, f, i, j)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}}
+      ins(%x, %w : {image}, {filters}) outs(%z : {result}) {{
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    linalg.yield %t : f32
+  }} -> {result}
+  return %r : {result}
+}}
+}}
+""")
+    (choice,) = decisions(tool, path, tmp_path)
+    assert choice["bound_vectors"]
+    tool("tw-run", path, "--verify")
+
+
 def test_c_interface(tool, tmp_path):
     """The packed form is made once; a change of the weights shows after the next bind alone; arguments keep their places."""
     path = tmp_path / "product.mlir"

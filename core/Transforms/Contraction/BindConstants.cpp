@@ -94,18 +94,28 @@ private:
   llvm::StringMap<SmallVector<memref::GlobalOp, 1>> folded; // by the kernel that fills them, and of what
 };
 
-/// The operations of `body` that fill `buffers`, and those whose values they take, in their order; no allocations.
+/// The operations of `body` that fill `buffers`, and those whose values they take, in their order; no allocations. What
+/// goes through other buffers of the kernel is filled into these before.
 SmallVector<Operation *> fillingOf(ArrayRef<memref::AllocOp> buffers, Block &body) {
   llvm::SetVector<Operation *> filling;
-  for (memref::AllocOp buffer : buffers)
+  auto addWriters = [&](Operation *buffer) {
     for (Operation *user : buffer->getUsers())
       if (!onlyReads(user) && !isa<memref::DeallocOp, affine::AffinePrefetchOp>(user))
         filling.insert(body.findAncestorOpInBlock(*user));
+  };
+  for (memref::AllocOp buffer : buffers)
+    addWriters(buffer);
   for (size_t next = 0; next < filling.size(); ++next) // grows
     filling[next]->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &body && !isa<memref::AllocOp>(def))
+      for (Value operand : inner->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def || def->getBlock() != &body)
+          continue;
+        if (isa<memref::AllocOp>(def))
+          addWriters(def);
+        else
           filling.insert(def);
+      }
     });
   SmallVector<Operation *> inOrder(filling.begin(), filling.end());
   llvm::sort(inOrder, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
