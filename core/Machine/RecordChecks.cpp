@@ -131,7 +131,7 @@ static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
     return;
   if (!isTaken)
     messages.push_back("field 'emit' does not take \"IndexA\", which field 'indexA' describes");
-  if (isFloat(index.element) || isSigned(index.element) || bitWidth(index.element) < 8)
+  if (isFloat(index.element) || isSigned(index.element) || bitWidth(index.element) != 8)
     messages.push_back(
         formatv("field 'indexA' holds {0}; places of elements in a group are bytes, u8", elementName(index.element)));
   for (const auto &[name, operand] : {std::pair("a", &unit.a), std::pair("indexA", &index)})

@@ -54,7 +54,7 @@ static Value toScalable(UnitEmitter &emitter, Value value, int64_t scale, Type s
 //===-- Units -------------------------------------------------------------===//
 
 /// The lowest `low` bits of each byte of `bytes` side by side from the lowest bit on; other bits are 0. `bytes`: a
-/// power of two of them, `low` a divisor of 8. Neighbours meet in log2 of their number of steps.
+/// power of two of them. Neighbours meet in log2 of their number of steps.
 static Value packLowBits(UnitEmitter &emitter, Value bytes, int64_t low) {
   OpBuilder &b = emitter.builder;
   Location loc = emitter.loc;
