@@ -27,8 +27,7 @@ template <typename Float, typename Int> static std::optional<std::pair<Value, Va
   return std::nullopt;
 }
 
-/// Looks through one widening cast of `value` to a load of the nest.
-static std::optional<ContractionOperand> multiplicand(Value value, const Nest &nest) {
+std::optional<ContractionOperand> multiplicandOf(Value value, const Nest &nest) {
   ContractionOperand operand;
   if (Operation *cast = value.getDefiningOp(); cast && isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(cast)) {
     operand.isUnsigned = isa<arith::ExtUIOp>(cast);
@@ -43,6 +42,26 @@ static std::optional<ContractionOperand> multiplicand(Value value, const Nest &n
   return std::nullopt;
 }
 
+bool isAccumulator(Value value, const Nest &nest) {
+  const Access &store = nest.stores.front();
+  return llvm::any_of(nest.loads, [&](const Access &load) {
+    return load.op->getResult(0) == value && load.memref == store.memref && load.map == store.map &&
+           load.symbols == store.symbols && value.hasOneUse();
+  });
+}
+
+void sortLoops(Contraction &c) {
+  llvm::SmallBitVector inA = c.a.access.dims(), inB = c.b.access.dims(), inC = c.c.dims();
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
+    if (!inC.test(dim))
+      c.k.push_back(dim);
+    else if (inA.test(dim) == inB.test(dim))
+      c.batch.push_back(dim);
+    else
+      (inA.test(dim) ? c.m : c.n).push_back(dim);
+  }
+}
+
 FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   if (nest.stores.size() != 1)
     return failure();
@@ -55,26 +74,20 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   result.accumulator = stored.getType();
 
   // One side of the sum is the accumulator itself, the other the product.
-  auto isAccumulator = [&](Value value) {
-    return llvm::any_of(nest.loads, [&](const Access &load) {
-      return load.op->getResult(0) == value && load.memref == result.c.memref && load.map == result.c.map &&
-             load.symbols == result.c.symbols && value.hasOneUse();
-    });
-  };
   std::optional<std::pair<Value, Value>> factors;
   if (auto fused = stored.getDefiningOp<math::FmaOp>(); fused && fused->hasOneUse()) {
-    if (!isAccumulator(fused.getC()))
+    if (!isAccumulator(fused.getC(), nest))
       return failure();
     factors = {fused.getA(), fused.getB()};
   } else if (auto sum = operandsOf<arith::AddFOp, arith::AddIOp>(stored)) {
-    Value product = isAccumulator(sum->first) ? sum->second : sum->first;
-    if (product == sum->first && !isAccumulator(sum->second))
+    Value product = isAccumulator(sum->first, nest) ? sum->second : sum->first;
+    if (product == sum->first && !isAccumulator(sum->second, nest))
       return failure();
     factors = operandsOf<arith::MulFOp, arith::MulIOp>(product);
   }
   if (!factors)
     return failure();
-  auto a = multiplicand(factors->first, nest), b = multiplicand(factors->second, nest);
+  auto a = multiplicandOf(factors->first, nest), b = multiplicandOf(factors->second, nest);
   // A type without a zero cannot fill what lies beyond an edge.
   if (!a || !b || isa<Float8E8M0FNUType>(a->element) || isa<Float8E8M0FNUType>(b->element))
     return failure();
@@ -83,15 +96,7 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   result.a = *a;
   result.b = *b;
 
-  llvm::SmallBitVector inA = a->access.dims(), inB = b->access.dims(), inC = result.c.dims();
-  for (unsigned dim = 0; dim < nest.depth(); ++dim) {
-    if (!inC.test(dim))
-      result.k.push_back(dim);
-    else if (inA.test(dim) == inB.test(dim))
-      result.batch.push_back(dim);
-    else
-      (inA.test(dim) ? result.m : result.n).push_back(dim);
-  }
+  sortLoops(result);
   if (result.k.empty() || (result.m.empty() && result.n.empty()))
     return failure();
   return result;

@@ -62,6 +62,15 @@ struct Contraction {
 /// Recognises `nest`; failure if it is no contraction. C's map must be injective on the dimensions that are not k.
 mlir::FailureOr<Contraction> recognizeContraction(const Nest &nest);
 
+// Parts of this, for other forms of such sums (SparseOperands.h).
+
+/// `value` as a load of the nest, through one widening cast at most.
+std::optional<ContractionOperand> multiplicandOf(mlir::Value value, const Nest &nest);
+/// Whether `value` is a load of what the nest stores to, used once.
+bool isAccumulator(mlir::Value value, const Nest &nest);
+/// Puts the loops of the nest of `c` among m, n, k and the batch by which of a, b and c they move.
+void sortLoops(Contraction &c);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_CONTRACTION_H

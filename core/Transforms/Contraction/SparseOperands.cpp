@@ -39,9 +39,7 @@ public:
 private:
   bool readBody();
   bool readChoice(arith::SelectOp choice);
-  bool isAccumulator(Value value) const;
   const Access *loadOf(Value value) const;
-  std::optional<ContractionOperand> multiplicand(Value value) const;
   std::optional<unsigned> loopOf(Value value) const;
   std::optional<unsigned> findElementLoop(const Access &access) const;
   Access compressed(const Access &access, unsigned element) const;
@@ -99,32 +97,11 @@ const Access *SparseNest::loadOf(Value value) const {
   return nullptr;
 }
 
-std::optional<ContractionOperand> SparseNest::multiplicand(Value value) const {
-  ContractionOperand operand;
-  if (Operation *cast = value.getDefiningOp(); cast && isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(cast)) {
-    operand.isUnsigned = isa<arith::ExtUIOp>(cast);
-    value = cast->getOperand(0);
-  }
-  const Access *load = loadOf(value);
-  if (!load)
-    return std::nullopt;
-  operand.access = *load;
-  operand.element = value.getType();
-  return operand;
-}
-
 std::optional<unsigned> SparseNest::loopOf(Value value) const {
   for (auto [number, loop] : llvm::enumerate(nest.loops))
     if (AffineForOp(loop).getInductionVar() == value)
       return number;
   return std::nullopt;
-}
-
-bool SparseNest::isAccumulator(Value value) const {
-  const Access *load = loadOf(value);
-  const Access &store = nest.stores.front();
-  return load && load->memref == store.memref && load->map == store.map && load->symbols == store.symbols &&
-         value.hasOneUse();
 }
 
 /// place mod group == k mod group ? a * b : 0
@@ -154,7 +131,7 @@ bool SparseNest::readChoice(arith::SelectOp choice) {
   if (!multiply || !isa<arith::MulFOp, arith::MulIOp>(multiply) || !multiply->hasOneUse())
     return false;
   for (int i : {0, 1})
-    factors[i] = multiplicand(multiply->getOperand(i));
+    factors[i] = multiplicandOf(multiply->getOperand(i), nest);
   return factors[0] && factors[1];
 }
 
@@ -168,7 +145,7 @@ bool SparseNest::readBody() {
     return false;
   for (int side : {0, 1})
     if (auto choice = sum->getOperand(1 - side).getDefiningOp<arith::SelectOp>();
-        choice && isAccumulator(sum->getOperand(side)))
+        choice && isAccumulator(sum->getOperand(side), nest))
       return readChoice(choice);
   return false;
 }
@@ -254,15 +231,7 @@ FailureOr<Contraction> SparseNest::run() {
   for (Access &each : result.nest.stores)
     each.map = withoutLoop(each.map, *element);
 
-  llvm::SmallBitVector inA = result.a.access.dims(), inB = result.b.access.dims(), inC = result.c.dims();
-  for (unsigned dim = 0; dim < result.nest.depth(); ++dim) {
-    if (!inC.test(dim))
-      result.k.push_back(dim);
-    else if (inA.test(dim) == inB.test(dim))
-      result.batch.push_back(dim);
-    else
-      (inA.test(dim) ? result.m : result.n).push_back(dim);
-  }
+  sortLoops(result);
   if (result.k.size() != 1 || result.m.empty() || result.n.empty())
     return failure();
   return result;
