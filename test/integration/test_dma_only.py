@@ -133,6 +133,38 @@ def test_the_clocks_of_the_page(name, tool, tmp_path):
     assert stated == pytest.approx(counted, rel=0.01), counted
 
 
+ALIGNED = "dmaonly:npu@copies.DmaIn.alignBytes=32,copies.DmaOut.alignBytes=32"
+PRODUCT = """func.func @f(%a: tensor<{0}x{1}xf32>, %b: tensor<{1}x{2}xf32>) -> tensor<{0}x{2}xf32> {{
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{0}x{2}xf32>
+  %i = linalg.fill ins(%z : f32) outs(%e : tensor<{0}x{2}xf32>) -> tensor<{0}x{2}xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<{0}x{1}xf32>, tensor<{1}x{2}xf32>) outs(%i : tensor<{0}x{2}xf32>) -> tensor<{0}x{2}xf32>
+  return %r : tensor<{0}x{2}xf32>
+}}"""
+
+
+@pytest.mark.parametrize("name", [*NESTS, "product"])
+def test_engines_that_move_aligned_rows_alone(name, tool, tmp_path):
+    """Arrays begin where devices allocate them, and tiles at rows that engines can address; the emulator finds any other."""
+    path = tmp_path / "program.mlir"
+    path.write_text(NESTS.get(name, PRODUCT.format(96, 72, 40)))
+    report = json.loads(tool("tw-run", path, CHIP[0], "--target", ALIGNED, "--device", "emulator", "--verify", "--json"))
+    assert report["emulation"]["findings"] == []
+    assert sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]) > 0
+
+
+@pytest.mark.parametrize("program, reason", [
+    (PRODUCT.format(33, 47, 29), "engines move rows that begin at multiples of 32 bytes"),
+    (SOFTMAX.format("?x?", DYNAMIC), "(arrays begin at multiples of 64)"),
+])
+def test_rows_that_engines_cannot_address_are_refused(program, reason, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(program)
+    result = subprocess.run([BUILD / "bin/tw-compile", CHIP[0], "--target", ALIGNED, path, "-o", tmp_path / "program.c"],
+                            capture_output=True, text=True)
+    assert result.returncode == 1 and reason in result.stderr, result.stderr
+
+
 def test_a_gather_is_refused_with_its_reason(tmp_path):
     path = tmp_path / "program.mlir"
     path.write_text("""func.func @f(%x: tensor<64x8xf32>, %at: tensor<5xi32>) -> tensor<5x8xf32> {

@@ -1,4 +1,5 @@
-"""A unit that always adds to C (test/plugins/adder): the cores clear the accumulators, beside the unit's work."""
+"""A unit that always adds to C (test/plugins/adder): the cores clear the accumulators, beside the unit's work. A unit that
+reads several rows in a clock."""
 
 import json
 
@@ -48,3 +49,21 @@ def test_source_calls_the_unit_without_a_flag(tool, tmp_path, form):
     for _ in range(2):  # what the call before left in the accumulators is cleared
         assert library.mm(pointer(a), pointer(b), pointer(bias), pointer(result)) == 0
         assert (result == numpy.maximum(a.astype(numpy.int32) @ b.astype(numpy.int32) + bias, 0)).all()
+
+
+def test_rows_that_a_unit_reads_together_lie_in_different_banks(tool, tmp_path):
+    """8 rows a clock, 128 bytes apart, would be in 4 of 16 banks of 32 bytes: 2 clocks for each."""
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(512, 512, 512, "i8"))
+    chip = "accelerator:npu@units.systolic_i8.issue=4,memories.scratchpad.bankBytes=32"
+    common = [program, f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}", "--target", chip]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
+    a, b = plan["row_pitches"]
+    rows, banks = 8, 16
+    assert len({row * a // 32 % banks for row in range(rows)}) == rows, plan
+    report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
+    kernel, = report["emulation"]["kernels"]
+    unit, = (engine for engine in kernel["engines"] if engine["engine"] == "unit")
+    issues = 512 ** 3 // 32 ** 3
+    assert unit["busy_cycles"] < issues * (2 * 4 - 0.5), "rows of one bank"

@@ -16,6 +16,7 @@
 #include "core/CostModel/Machine/CoreAccess.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/Machine/CopyPaths.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -115,6 +116,28 @@ static TileCopyPlan byEngine(CopyWay way, const CopyEngine &engine, int64_t comm
   return plan;
 }
 
+double tilewright::coreClocksOf(llvm::ArrayRef<TileCopyPlan> copies) {
+  double core = 0;
+  llvm::SmallMapVector<const CopyEngine *, int64_t, 2> commands;
+  for (const TileCopyPlan &copy : copies) {
+    core += copy.coreClocks;
+    if (copy.engine)
+      commands[copy.engine] += copy.commands;
+  }
+  for (auto [engine, count] : commands) {
+    int64_t before = engine->queueDepth ? count - engine->queueDepth : 0; // those that the last ones wait for
+    double busy = 0;
+    for (const TileCopyPlan &copy : copies)
+      if (copy.engine == engine && before > 0) {
+        const int64_t here = std::min(before, copy.commands);
+        busy += copy.engineClocks * here / copy.commands;
+        before -= here;
+      }
+    core = std::max(core, busy);
+  }
+  return core;
+}
+
 static int64_t bursts(const CopyEngine &engine, int64_t rowBytes) {
   return engine.burstBytes ? llvm::divideCeil(rowBytes, engine.burstBytes) : 1;
 }
@@ -145,7 +168,8 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
     double beats = beatsOf(tile.rows * tile.cols, tile.elementBytes, engine->bytesPerClock, engine->alignBytes);
     return single ? std::optional(byEngine(way, *engine, std::min(tile.rows, tile.cols), beats)) : std::nullopt;
   }
-  if (tile.pitchBits % engine->alignBytes != 0)
+  const int64_t bits = tile.pitchBits | (cores.reachesGlobal ? 0 : tile.testedBits);
+  if (bits % engine->alignBytes != 0)
     return std::nullopt;
   // A transposing command reads rows of what it comes from: of the array, which are columns of the tile, or of the
   // tile.

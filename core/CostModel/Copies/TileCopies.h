@@ -39,8 +39,10 @@ enum class TileOrder {
 struct TileTransfer {
   int64_t rows = 1, cols = 1, elementBytes = 1;
   TileOrder order = TileOrder::Rows;
-  int64_t pitchBits = 0; // address bits that differ between the array's rows, ORed; 0: not known, taken as aligned
-  bool near = false;     // the array lies in the scratchpad too, so that no engine is on the way
+  int64_t pitchBits = 0;  // address bits that differ between the array's rows, ORed; 0: not known, taken as aligned
+  int64_t testedBits = 0; // the same of the first elements of tiles and of the rows of buffers: a core that reaches the
+                          // array tests them before each copy
+  bool near = false;      // the array lies in the scratchpad too, so that no engine is on the way
 };
 
 enum class CopyWay {
@@ -67,6 +69,10 @@ TileCopyPlan planTileCopy(const TileTransfer &tile, bool in, const CoreHierarchy
 /// mean over all tiles, those at the edges being smaller. `zeros`: the core writes zeros around what exists.
 TileCopyPlan planTileCopies(const TileTransfer &tile, int64_t rows, int64_t cols, bool zeros, bool in,
                             const CoreHierarchy &cores, const TargetDescription &chip);
+
+/// Clocks of the core for copies that it commands one behind the other: a queue that does not hold the commands of all
+/// of them keeps it until the engine is done with the first ones.
+double coreClocksOf(llvm::ArrayRef<TileCopyPlan> copies);
 
 /// Vectors of a row of `count` that the core moves between two tests of its loop.
 int64_t unrolledVectors(int64_t count);

@@ -90,6 +90,7 @@ private:
   double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
   int64_t writtenOut(int64_t loop, int64_t lanes) const;
   double directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const;
+  int64_t testedBits(const NestSchedule &schedule, const NestSchedule::Place &place, const NestBox &part) const;
   void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
   void spread(NestSchedule &schedule) const;
   std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;

@@ -84,6 +84,35 @@ std::optional<NestBox> NestPlanner::box(int64_t array, int64_t at, const NestSch
   return result;
 }
 
+/// TileTransfer's `testedBits` of a placement: what tiles, the iterations around them and the slices of the box `part`
+/// move the first element by, and the rows and stages of its buffer. Sizes that are not known count as aligned.
+int64_t NestPlanner::testedBits(const NestSchedule &schedule, const NestSchedule::Place &place,
+                                const NestBox &part) const {
+  const NestShape::Array &array = nest.arrays[place.array];
+  int64_t bits = place.stages > 1 ? part.elements() * array.elementBytes : 0;
+  if (part.size.size() >= 2 && part.elements() > part.size.back())
+    bits |= part.size.back() * array.elementBytes;
+  int64_t step = array.elementBytes; // bytes of one index
+  for (size_t d = array.shape.size(); d-- > 0; step *= std::max<int64_t>(0, array.shape[d])) {
+    if (part.size[d] > 1 && d + 2 < array.shape.size())
+      bits |= step;
+    for (const NestShape::Access &access : nest.accesses) {
+      if (access.array != place.array || !nest.isUnder(access.loop, place.at) || part.size[d] == array.shape[d])
+        continue;
+      bits |= std::abs(access.indices[d].constant) * step;
+      for (auto [loop, factor] : access.indices[d].terms) {
+        auto cut = llvm::find_if(schedule.tiles, [loop = loop](const auto &tile) { return tile.loop == loop; });
+        const bool isCut = cut != schedule.tiles.end() && (nest.isUnder(place.at, loop) || nest.loops[loop].isBand);
+        if (isCut && cut->size < trips(loop))
+          bits |= std::abs(factor) * (factor > 0 ? cut->size : 1) * step;
+        else if (isAround(place.at, loop))
+          bits |= std::abs(factor) * step;
+      }
+    }
+  }
+  return bits;
+}
+
 /// Adds the clocks of all copies of one placement by one core.
 void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const {
   const NestShape::Array &array = nest.arrays[place.array];
@@ -101,6 +130,7 @@ void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Pl
   }
   if (part.size.size() >= 2 && tile.rows > 1)
     tile.pitchBits = std::max<int64_t>(array.shape.back(), 1) * array.elementBytes;
+  tile.testedBits = testedBits(schedule, place, part);
   // How often: the tiles of all loops around the placement.
   double times = 1;
   for (int64_t loop = place.at; loop >= 0; loop = nest.loops[loop].parent) {
@@ -334,6 +364,14 @@ std::vector<llvm::SmallVector<int64_t>> NestPlanner::bandTiles() const {
   return result;
 }
 
+/// What engines ask of rows, for people; empty where they take any.
+static std::string alignmentNote(const CoreHierarchy &cores) {
+  int64_t most = 1;
+  for (const CopyEngine *engine : {cores.in, cores.out})
+    most = std::max(most, engine ? engine->alignBytes : 1);
+  return most == 1 ? "" : "; engines move rows that begin at multiples of " + std::to_string(most) + " bytes";
+}
+
 std::vector<NestSchedule> NestPlanner::all(std::string &reason) {
   std::vector<NestSchedule> result;
   auto add = [&](std::optional<NestSchedule> schedule) {
@@ -345,7 +383,7 @@ std::vector<NestSchedule> NestPlanner::all(std::string &reason) {
     if (std::isfinite(schedule->clocks))
       result.push_back(std::move(*schedule));
     else if (reason.empty())
-      reason = "no copy engine moves the tiles of an array";
+      reason = "no copy engine moves the tiles of an array" + alignmentNote(cores);
   };
   add(inPlace(/*onAllCores=*/true));
   add(inPlace(/*onAllCores=*/false));

@@ -34,7 +34,7 @@ static const char *nameOf(CopyWay way) {
 }
 
 llvm::json::Object ScratchpadContractionPlan::toJSON() const {
-  return llvm::json::Object{{"unit", unit->name},
+  llvm::json::Object object{{"unit", unit->name},
                             {"tile", llvm::json::Array{tileM, tileN, tileK}},
                             {"stages", stages},
                             {"slices", slices},
@@ -48,6 +48,9 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"clocks", clocks},
                             {"busy", busy},
                             {"seconds", seconds}};
+  if (pitchA != tileK || pitchB != tileN)
+    object["row_pitches"] = llvm::json::Array{pitchA, pitchB};
+  return object;
 }
 
 /// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
@@ -106,6 +109,7 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHie
 namespace {
 /// An array of which tiles have rows along one dimension of the nest and columns along another one.
 struct TiledArray {
+  Access access;
   unsigned rowDim, colDim;
   bool rows, cols;  // whether it differs between them
   bool hasPitch;    // an address and a pitch name a tile
@@ -165,6 +169,8 @@ struct Judge {
     return copiesOf(operand, rows, cols, /*in=*/true);
   }
   NestShape tailNest(const MatrixUnit &unit, int64_t rows, const ScratchpadContractionPlan &plan) const;
+  UnitTraffic trafficOf(const ScratchpadContractionPlan &plan, bool loads) const;
+  void choosePitches(ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
                    double othersClocks, const CopyEngine *others) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
@@ -187,7 +193,8 @@ static bool hasPitch(const Access &access, unsigned rowDim, unsigned colDim) {
 
 TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim) const {
   const llvm::SmallBitVector moves = access.dims();
-  TiledArray array{rowDim, colDim, moves.test(rowDim), moves.test(colDim), hasPitch(access, rowDim, colDim), {}};
+  TiledArray array{access, rowDim, colDim, moves.test(rowDim), moves.test(colDim), hasPitch(access, rowDim, colDim),
+                   {}};
   TileTransfer &one = array.one;
   one.elementBytes = elementBytes(elementOf(access.memref));
   auto stepsByOne = [&](unsigned dim) { return access.stride(dim) == 1; };
@@ -216,6 +223,12 @@ TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols
   TileTransfer tile = array.one;
   tile.rows = array.rows ? rows : 1;
   tile.cols = array.cols ? cols : 1;
+  tile.testedBits = tile.rows > 1 ? tile.cols * tile.elementBytes : 0;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
+    const int64_t step = dim == array.rowDim ? rows : dim == array.colDim ? cols : 1;
+    if (auto stride = array.access.stride(dim); stride && (!c.nest.tripCounts[dim] || step < *c.nest.tripCounts[dim]))
+      tile.testedBits |= std::abs(*stride) * step * tile.elementBytes;
+  }
   int64_t allRows = array.rows ? extent(array.rowDim) : 1, allCols = array.cols ? extent(array.colDim) : 1;
   if (!array.cols && tile.order == TileOrder::Columns) { // one element of each row: a row of them
     std::swap(tile.rows, tile.cols);
@@ -254,24 +267,62 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
   return std::max(clocks, commandClocks);
 }
 
+/// What one instruction of the unit reads of the tiles of `plan`; `loads`: the stationary operand too. Nothing where
+/// the unit's operands lie elsewhere.
+UnitTraffic Judge::trafficOf(const ScratchpadContractionPlan &plan, bool loads) const {
+  const MatrixUnit &unit = *plan.unit;
+  if (unit.a.memory != cores.scratchpad->name || unit.b.memory != cores.scratchpad->name)
+    return {};
+  const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
+  return tilewright::trafficOf(unit, {0, plan.pitchA * bytesA, unit.m, unit.k * bytesA},
+                               {0, plan.pitchB * bytesB, unit.k, unit.n * bytesB}, loads && unit.stationary != 0);
+}
+
+/// Clocks of one instruction of the unit that it waits for banks which it wants twice.
+static double ownWaits(const UnitTraffic &traffic, const Memory &scratchpad) {
+  return double(bankWaits(traffic, scratchpad, [](int64_t) { return uint64_t(0); }));
+}
+
+/// Rows of the tiles of A and B side by side, or so many banks further apart that the unit waits least.
+void Judge::choosePitches(ScratchpadContractionPlan &plan) const {
+  auto choose = [&](int64_t &pitch, int64_t cols, ElementKind element) {
+    const int64_t words = cores.scratchpad->bankBytes / std::max<int64_t>(1, elementBytes(element));
+    pitch = cols;
+    double least = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+    int64_t best = cols;
+    for (int64_t banks = 1; least > 0 && words > 0 && banks < cores.scratchpad->banks; banks *= 2) {
+      pitch = cols + banks * words;
+      const double waits = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+      if (waits < least) {
+        least = waits;
+        best = pitch;
+      }
+    }
+    pitch = best;
+  };
+  plan.pitchA = plan.tileK;
+  plan.pitchB = plan.tileN;
+  if (plan.copyA != CopyWay::None)
+    choose(plan.pitchA, plan.tileK, plan.unit->a.element);
+  if (plan.copyB != CopyWay::None)
+    choose(plan.pitchB, plan.tileN, plan.unit->b.element);
+}
+
 /// Clocks of a step that the unit waits for banks which copies hold: those of A and B, and others of `othersClocks` a
 /// step by `others`, run beside it.
 double Judge::bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
                         double othersClocks, const CopyEngine *others) const {
   const MatrixUnit &unit = *plan.unit;
-  if (unit.a.memory != cores.scratchpad->name || unit.b.memory != cores.scratchpad->name)
-    return 0;
-  const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
-  const RowStream a{0, plan.tileK * bytesA, unit.m, unit.k * bytesA},
-      b{0, plan.tileN * bytesB, unit.k, unit.n * bytesB};
   const double all = plan.tileM / unit.m * (plan.tileN / unit.n) * (plan.tileK / unit.k);
-  const bool loads = unit.stationary != 0;
+  const UnitTraffic traffic = trafficOf(plan, /*loads=*/true);
+  if (!traffic.moving.rows)
+    return 0;
   const double clocks = plan.unitClocks / all;
   double beside = 0, waits = 0;
   auto add = [&](double data, const CopyEngine *engine) {
     if (!engine || data <= 0)
       return;
-    const double share = waitingShare(trafficOf(unit, a, b, loads), clocks, engine->bytesPerClock, *cores.scratchpad);
+    const double share = waitingShare(traffic, clocks, engine->bytesPerClock, *cores.scratchpad);
     // The unit works for as long as its own clocks and these waits: what is copied after that meets nobody.
     const double together = std::max(0.0, std::min(data, plan.unitClocks / (1 - share) - beside));
     beside += together;
@@ -310,6 +361,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   TileCopyPlan copyA = operandCopies(a, plan.tileM, plan.tileK), copyB = operandCopies(b, plan.tileK, plan.tileN);
   plan.copyA = copyA.way;
   plan.copyB = copyB.way;
+  choosePitches(plan);
 
   // Bytes.
   int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
@@ -320,8 +372,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   if (!apart)
     buffers += accumulators;
   auto stageBytes = [&] {
-    return (copyA.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileM * plan.tileK * bytesA)) +
-           (copyB.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileK * plan.tileN * bytesB));
+    return (copyA.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileM * plan.pitchA * bytesA)) +
+           (copyB.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileK * plan.pitchB * bytesB));
   };
   while (plan.stages > 2 && !forced && buffers + stageBytes() > share.scratchpadBytes)
     --plan.stages;
@@ -334,23 +386,31 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   // Clocks.
   int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
   double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
-  plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
-  double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
+  const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
+  const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+  plan.unitClocks = um * un * uk * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
+  double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
   double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + aroundStepClocks;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
-  for (bool isIn : {true, false})
+  for (bool isIn : {true, false}) {
+    SmallVector<TileCopyPlan> copies;
+    if (isIn) // a slice's commands follow those of the step
+      copies = {copyA, copyB};
+    const double before = coreClocksOf(copies);
     for (const TiledArray &array : isIn ? tailLoads : tailStores) {
       if (isInPlace(array.one.near, plan))
         continue;
       TileCopyPlan copy = copiesOf(array, rows, plan.tileN, isIn);
       (isIn ? tailIn : out) += copy.engineClocks;
-      slice += copy.coreClocks;
+      copies.push_back(copy);
       if (copy.engine) {
         othersEngine = copy.engine;
         others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
       }
     }
+    slice += coreClocksOf(copies) - before;
+  }
   // Slices of the last tile follow the unit's work.
   int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
   int64_t own = llvm::divideCeil(tiles, share.cores);

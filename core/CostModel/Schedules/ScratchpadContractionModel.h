@@ -21,6 +21,9 @@
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
 ///          - what the last steps do not copy any more
 ///
+/// Rows that a unit reads in one clock and that lie in one bank make it wait, copies or not. Where rows of a tile
+/// would, they lie some banks further apart.
+///
 /// Operands and results that lie in the scratchpad already, since a schedule has placed them there, are not copied
 /// where the unit and the core can address their tiles.
 ///
@@ -53,6 +56,7 @@ struct CoreShare {
 struct ScratchpadContractionPlan : TiledDimensions {
   const MatrixUnit *unit = nullptr;
   int64_t tileM = 1, tileN = 1, tileK = 1; // elements
+  int64_t pitchA = 0, pitchB = 0;          // elements between rows of their tiles in the scratchpad
   int64_t stages = 2;                      // of the multi-stage buffer
   int64_t slices = 1;                      // rows of a tile are finished in so many slices
   bool wholeTiles = false;                 // the tiles divide rows and columns of C

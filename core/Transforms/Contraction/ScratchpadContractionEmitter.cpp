@@ -91,8 +91,8 @@ void ScratchpadContractionNest::enterStep(AffineExpr step) {
 /// The program of one core for its `count` tiles.
 void ScratchpadContractionNest::core(AffineExpr count) {
   const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
-  a = {c.a.access, c.a.element, p.mDim, p.kDim, p.tileM, p.tileK, p.stages, {}};
-  b = {c.b.access, c.b.element, p.kDim, p.nDim, p.tileK, p.tileN, p.stages, {}};
+  a = {c.a.access, c.a.element, p.mDim, p.kDim, p.tileM, p.tileK, p.stages, p.pitchA, {}};
+  b = {c.b.access, c.b.element, p.kDim, p.nDim, p.tileK, p.tileN, p.stages, p.pitchB, {}};
   if (p.copyA != CopyWay::None)
     allocate(a);
   if (p.copyB != CopyWay::None)
@@ -120,7 +120,7 @@ void ScratchpadContractionNest::core(AffineExpr count) {
 //===-- Steps of k --------------------------------------------------------===//
 
 void ScratchpadContractionNest::allocate(StagedArray &tile) {
-  tile.buffer = alloc({tile.stages, tile.rows, tile.cols}, tile.element, *cores.scratchpad);
+  tile.buffer = alloc({tile.stages, tile.rows, tile.pitch ? tile.pitch : tile.cols}, tile.element, *cores.scratchpad);
 }
 
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {

@@ -28,6 +28,7 @@ struct StagedArray {
   unsigned rowDim = 0, colDim = 0; // dimensions of the contraction
   int64_t rows = 1, cols = 1;      // of a tile; 1 along a dimension that the access does not have
   int64_t stages = 2;
+  int64_t pitch = 0;       // elements between rows of the buffer; 0: `cols`
   mlir::Value buffer = {}; // null: the array lies in the scratchpad, and is used there
 };
 

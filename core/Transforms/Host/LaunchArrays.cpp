@@ -33,28 +33,6 @@ bool tilewright::isByteView(Value array) {
   return false;
 }
 
-int64_t tilewright::knownMultiple(Value index) {
-  constexpr int64_t most = 16;
-  if (std::optional<int64_t> known = getConstantIntValue(index))
-    return std::gcd(*known, most);
-  if (auto argument = dyn_cast<BlockArgument>(index)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    return loop && loop.getInductionVar() == index
-               ? std::min(knownMultiple(loop.getLowerBound()), knownMultiple(loop.getStep()))
-               : 1;
-  }
-  Operation *def = index.getDefiningOp();
-  if (isa<arith::MulIOp>(def))
-    return std::min(most, knownMultiple(def->getOperand(0)) * knownMultiple(def->getOperand(1)));
-  if (isa<arith::AddIOp, arith::SubIOp>(def))
-    return std::min(knownMultiple(def->getOperand(0)), knownMultiple(def->getOperand(1)));
-  if (isa<arith::IndexCastOp>(def))
-    return knownMultiple(def->getOperand(0));
-  if (auto apply = dyn_cast<affine::AffineApplyOp>(def))
-    return std::gcd(apply.getAffineMap().getResult(0).getLargestKnownDivisor(), most);
-  return 1;
-}
-
 Value tilewright::behindViewsIn(Operation *grid, Value array) {
   while (auto view = array.getDefiningOp<ViewLikeOpInterface>()) {
     if (!grid->isProperAncestor(view))

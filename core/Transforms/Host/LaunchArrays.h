@@ -31,9 +31,6 @@ bool mayOverlap(mlir::Operation *grid, llvm::ArrayRef<mlir::Value> arrays, const
 /// its memory.
 bool isByteView(mlir::Value array);
 
-/// A power of two, at most 16, that divides `index`; 1 where nothing is known.
-int64_t knownMultiple(mlir::Value index);
-
 /// The array behind views that stand in `grid`.
 mlir::Value behindViewsIn(mlir::Operation *grid, mlir::Value array);
 

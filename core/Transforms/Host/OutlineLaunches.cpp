@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/KnownMultiple.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/Transforms/Host/LaunchArrays.h"
@@ -41,6 +42,9 @@ namespace tilewright {
 
 using namespace mlir;
 using namespace tilewright;
+
+/// Up to this a launch looks for what divides the addresses of arrays, in bytes.
+static constexpr int64_t widestAccess = 16;
 
 /// Threads of a block and bytes of scratchpad that a grid needs.
 static LaunchShape shapeOf(tile::ParallelOp grid, const TargetDescription &chip, const LaneHierarchy &hierarchy) {
@@ -215,7 +219,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       }
       Operation *own = builder.clone(*view, mapping);
       if (auto shifted = dyn_cast<memref::ViewOp>(view))
-        own->setAttr(shiftMultipleAttr, builder.getI64IntegerAttr(knownMultiple(shifted.getByteShift())));
+        own->setAttr(shiftMultipleAttr, builder.getI64IntegerAttr(knownMultiple(shifted.getByteShift(), widestAccess)));
     }
     for (Value value : captured) {
       Operation *def = value.getDefiningOp();

@@ -12,7 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/KnownMultiple.h"
 #include "core/Analysis/Nest.h"
+#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Lower/Engines/EngineNumbers.h"
 #include "core/Transforms/Lower/Engines/TileMover.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
@@ -53,20 +55,66 @@ TileMover::Side TileMover::side(OpBuilder &builder, bool source) {
           form.row == ~0u ? at.index(0) : step(form.row), step(form.col)};
 }
 
-Value TileMover::aligned(OpBuilder &builder, const TileCopyPlan &plan) {
-  if (plan.way == CopyWay::Elements || plan.engine->alignBytes == 1)
-    return {}; // arrays are aligned to their elements
+/// Bytes that divide one step of dimension `d` of `memref`, whatever its dynamic sizes are.
+static int64_t stepBytes(Value memref, unsigned d, int64_t elementBytes) {
+  int64_t bytes = elementBytes;
+  for (int64_t size : cast<MemRefType>(memref.getType()).getShape().drop_front(d + 1))
+    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+  return bytes;
+}
+
+int64_t TileMover::alignmentOf(bool source, int64_t base, std::optional<unsigned> across) {
+  Value memref = source ? op.getSource() : op.getDestination();
+  AffineMap map = source ? op.getSourceMap() : op.getDestinationMap();
+  AffineMap elements = source ? op.getSourceElements() : op.getDestinationElements();
+  SmallVector<AffineExpr> known; // each operand as a multiple of what divides it
+  for (auto [i, operand] : llvm::enumerate(source ? op.getSourceOperands() : op.getDestinationOperands())) {
+    const bool isDim = i < map.getNumDims();
+    MLIRContext *context = op.getContext();
+    known.push_back((isDim ? getAffineDimExpr(i, context) : getAffineSymbolExpr(i - map.getNumDims(), context)) *
+                    knownMultiple(operand, base));
+  }
+  map = map.replaceDimsAndSymbols(ArrayRef(known).take_front(map.getNumDims()),
+                                  ArrayRef(known).drop_front(map.getNumDims()), map.getNumDims(), map.getNumSymbols());
+  int64_t bytes = base;
+  for (auto [d, result] : llvm::enumerate(map.getResults())) {
+    const int64_t step = stepBytes(memref, d, form.tile.elementBytes);
+    bytes = std::gcd(bytes, result.getLargestKnownDivisor() * step); // of 0 that is `bytes`
+    if (across)
+      bytes = std::gcd(bytes, linearCoefficient(elements.getResult(d), *across).value_or(1) * step);
+  }
+  return bytes;
+}
+
+std::optional<unsigned> TileMover::across(const TileCopyPlan &plan, bool source) const {
+  const bool turned = plan.way == CopyWay::Transposed && source != isStore(op); // the side of the array
+  if (turned)
+    return form.tile.cols > 1 ? std::optional(form.col) : std::nullopt;
+  return form.tile.rows > 1 ? std::optional(form.row) : std::nullopt;
+}
+
+Value TileMover::aligned(OpBuilder &builder, const TileCopyPlan &plan, const CoreHierarchy &cores) {
+  const int64_t align = plan.engine->alignBytes;
+  // Arrays are aligned to their elements.
+  if (plan.way == CopyWay::Elements || form.tile.elementBytes % align == 0)
+    return {};
+  auto isKnown = [&](bool source) {
+    const int64_t base =
+        source != isStore(op) ? (cores.reachesGlobal ? 1 : deviceArrayAlignment) : scratchpadAlignment(cores);
+    return alignmentOf(source, base, across(plan, source)) % align == 0;
+  };
+  if (isKnown(true) && isKnown(false))
+    return {};
   Numbers at{builder, loc};
   Value bits = at.i64(int64_t(0));
   auto join = [&](Value more) { bits = arith::OrIOp::create(builder, loc, bits, more); };
   for (bool source : {true, false}) {
     Side each = side(builder, source);
     join(LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), each.address));
-    bool turned = plan.way == CopyWay::Transposed && source != isStore(op); // the side of the array
-    if ((turned ? form.tile.cols : form.tile.rows) > 1)
-      join(at.i64(turned ? each.col : each.row));
+    if (auto along = across(plan, source))
+      join(at.i64(*along == form.col ? each.col : each.row));
   }
-  bits = arith::AndIOp::create(builder, loc, bits, at.i64(plan.engine->alignBytes - 1));
+  bits = arith::AndIOp::create(builder, loc, bits, at.i64(align - 1));
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits, at.i64(int64_t(0)));
 }
 
@@ -184,10 +232,11 @@ FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
     mover.move(builder);
     return done;
   }
-  Value aligned = mover.aligned(builder, plan);
+  Value aligned = mover.aligned(builder, plan, cores);
   if (aligned && !cores.reachesGlobal)
-    return refuse("has addresses that need not be multiples of the " + Twine(plan.engine->alignBytes) +
-                  " bytes of copy engine \"" + plan.engine->name + "\"");
+    return refuse("has rows that need not begin at multiples of the " + Twine(plan.engine->alignBytes) +
+                  " bytes of copy engine \"" + plan.engine->name + "\" (arrays begin at multiples of " +
+                  Twine(deviceArrayAlignment) + ")");
   if (!aligned) {
     mover.command(builder, plan, engine);
     return commit(builder, op, engine);

@@ -20,6 +20,10 @@
 
 namespace tilewright {
 
+/// Every array of a program is at a multiple of so many bytes of its device's memory: what `allocate` gives
+/// (docs/device-protocol.md), and no less than runtimes give.
+constexpr int64_t deviceArrayAlignment = 64;
+
 /// A copy of at most two dimensions by rows of the scratchpad.
 struct CopyForm {
   TileTransfer tile;
@@ -43,8 +47,9 @@ public:
   void clear(mlir::OpBuilder &builder);
   /// The loads and stores of the core.
   void move(mlir::OpBuilder &builder);
-  /// i1: whether the engine can address both sides; null where it always can.
-  mlir::Value aligned(mlir::OpBuilder &builder, const TileCopyPlan &plan);
+  /// i1: whether the engine can address both sides; null where it always can. Cores that do not reach the array move
+  /// nothing themselves, so that arrays have to begin where those of devices do.
+  mlir::Value aligned(mlir::OpBuilder &builder, const TileCopyPlan &plan, const CoreHierarchy &cores);
   /// The commands that `plan` says.
   void command(mlir::OpBuilder &builder, const TileCopyPlan &plan, Command engine);
 
@@ -54,6 +59,10 @@ private:
   };
   using Body = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value)>;
 
+  /// The dimension whose steps are between the rows that an engine moves of a side; nullopt for one row.
+  std::optional<unsigned> across(const TileCopyPlan &plan, bool source) const;
+  /// Bytes that divide all addresses of rows of a side whose memory begins at a multiple of `base`, a power of two.
+  int64_t alignmentOf(bool source, int64_t base, std::optional<unsigned> across);
   void findExtents(mlir::OpBuilder &builder);
   Side side(mlir::OpBuilder &builder, bool source);
   mlir::Value index(mlir::OpBuilder &builder, int64_t value) {
