@@ -85,6 +85,7 @@ READERS = {
     "strides": lambda x: x[:, ::2, 1:, 1::2] * 2,
     "row": lambda x: x[1, :, 2] * 2,
     "flat": lambda x: x.flatten(1) + 1,
+    "flat in two orders": lambda x: torch.cat([x.flatten(1), x.mT.flatten(1)]),
     "channels flat": lambda x: x.flatten(2).transpose(1, 2) + 1,
     "groups": lambda x: (x.view(2, 3, 2, 5, 4) * 2).sum(2),
     "shuffle": lambda x: F.channel_shuffle(x, 3) + 1,
