@@ -194,3 +194,13 @@ def test_weights_alone(tmp_path):
         wanted = model(x)
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
     assert got.stride() == wanted.stride() and "tensor<2x10x10x16xf32>" in text
+
+
+def test_mean_of_an_image_of_dynamic_sizes():
+    """PyTorch gives the mean of all positions strides of its own, with `as_strided`."""
+    model = nn.Sequential(nn.Conv2d(6, 5, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(5, 4, 1)).to(memory_format=LAST)
+    f = torch.compile(model, backend="tilewright", dynamic=True, options={"strict": True}, fullgraph=True)
+    with torch.no_grad():
+        for batch, height in ((2, 5), (3, 7)):
+            x = images(batch, 6, height, 4)
+            torch.testing.assert_close(f(x), model(x), rtol=1e-4, atol=1e-4)
