@@ -5,26 +5,22 @@ from random_networks import SMALL, Network, forced, verify
 from settings import FULL
 from test_random_modules import each_alone
 
-TOGETHER = 4
-#: How networks run: options of the back end, and what else `verify` and `forced` are told. "lanes": plans as of chips with longer vectors.
+TOGETHER = 2
+BOUND = {"force": "bound_vectors=1"}  # what products pack of weights is packed once, however small it is
+#: How networks are made, planned, compiled and called. Vectors of 16 elements: plans of another chip, as code of this machine.
 WAYS = {
-    "one thread": ({}, {}), "threads": ({"threads": 2}, {}), "a dynamic batch": ({}, {"dynamic": True}),
-    "bound weights": ({}, {"force": "bound_vectors=1"}), "bound weights, threads": ({"threads": 2}, {"force": "bound_vectors=1"}),
-    "bound weights, a dynamic batch": ({}, {"force": "bound_vectors=1", "dynamic": True}),
-    "vectors of 16": ({"target": "cpu:zen4", "device": "model"}, {}),
-    "emulated": ({"target": "nvidia:H200", "device": "emulator"}, {"sizes": SMALL}),
+    "one thread": {}, "two threads": {"threads": 2}, "dynamic batch": {"dynamic": True}, "bound": BOUND, "bound, two threads": {**BOUND, "threads": 2},
+    "bound, dynamic batch": {**BOUND, "dynamic": True}, "vectors along rows": {"force": "lanes_on=m"},
+    "vectors of 16": {"target": "cpu:zen4", "device": "model"}, "emulated": {"target": "nvidia:H200", "device": "emulator", "sizes": SMALL},
 }
-#: In CI, of each way: the networks of some seeds.
-SHARE = {"one thread": 8, "bound weights": 8, "bound weights, a dynamic batch": 4, "emulated": 4}
+#: Networks of each way in CI.
+SHARE = {"one thread": 4, "bound": 6, "bound, dynamic batch": 2, "emulated": 4}
 
 
 @pytest.mark.parametrize("way, first", [(way, first) for way in WAYS for first in range(0, 200 if FULL else SHARE.get(way, 0), TOGETHER)])
 def test_networks(way, first):
-    options, more = WAYS[way]
-    more = dict(more)
-    force, sizes = more.pop("force", ""), more.pop("sizes", None)
-
-    def run(seeds):
+    def run(seeds, force="", sizes=None, **given):
         with forced(force):
-            verify([Network(seed, sizes) for seed in seeds], **more, **options)
-    each_alone(run, [1000 * list(WAYS).index(way) + seed for seed in range(first, first + TOGETHER)])
+            verify([Network(seed, sizes) for seed in seeds], **given)
+    offset = 1000 * list(WAYS).index(way)
+    each_alone(lambda seeds: run(seeds, **WAYS[way]), [offset + seed for seed in range(first, first + TOGETHER)])
