@@ -16,6 +16,7 @@
 #include "core/Pipelines/Bufferization.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/Lowering.h"
+#include "core/Pipelines/TensorCanonicalization.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/Passes.h"
@@ -111,7 +112,7 @@ static LogicalResult bufferize(ModuleOp module, const Reached &reached, unsigned
       pm.addNestedPass<func::FuncOp>(createSeparateScales());
       convertTosa(pm);
     }
-    pm.addPass(createInlinerPass());
+    pm.addPass(createTensorInliner());
     pm.addPass(createSymbolDCEPass());
     pm.addPass(createNameSizes());
   }

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Pipelines/Lowering.h"
+#include "core/Pipelines/TensorCanonicalization.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Conversion/ControlFlowToSCF/ControlFlowToSCF.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
@@ -70,9 +71,9 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   computeNarrowInSingle(pm);
   pm.addPass(createPadIntegers());
   convertTosa(pm);
-  pm.addPass(createInlinerPass());
+  pm.addPass(createTensorInliner());
   pm.addPass(createSymbolDCEPass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTensorCanonicalizer());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps());
   pm.addNestedPass<func::FuncOp>(createPromoteAccumulators({lanes}));
   pm.addNestedPass<func::FuncOp>(createSplitPhases());

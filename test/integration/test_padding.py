@@ -1,6 +1,7 @@
 """Padding that nests read through on SIMT targets: no padded copy in memory, and no launch that would write one. With caches the padded
 array stays, and nothing is computed beside it."""
 
+import numpy as np
 import pytest
 
 from conftest import SOURCE
@@ -176,3 +177,25 @@ def test_padded_depthwise_before_pointwise_is_one_launch(chip, tool, tmp_path):
     path.write_text(text)
     (kernel,) = kernels(emulate(tool, path, chip))
     assert kernel["units"]
+
+
+@pytest.mark.parametrize("stride, low", [(1, 2), (2, 1), (3, 2)])
+def test_padded_tensor_that_is_inserted_with_strides(stride, low, tool, tmp_path):
+    """Every border element takes a stride's room too. Upstream's canonicalisation forgets it, in the reference of `--verify` as well."""
+    count = 4 + low
+    whole, pad = padded("%x", "%zero", "f32", [4], [low], [0])
+    room = (count - 1) * stride + 2
+    path = tmp_path / "program.mlir"
+    path.write_text(f"""func.func @f(%x: tensor<4xf32>) -> tensor<{room}xf32> {{
+      %zero = arith.constant 0.0 : f32
+      %p = {pad}
+      %e = tensor.empty() : tensor<{room}xf32>
+      %z = linalg.fill ins(%zero : f32) outs(%e : tensor<{room}xf32>) -> tensor<{room}xf32>
+      %r = tensor.insert_slice %p into %z[1] [{count}] [{stride}] : tensor<{whole[0]}xf32> into tensor<{room}xf32>
+      return %r : tensor<{room}xf32>
+    }}""")
+    x, expected = np.arange(1, 5, dtype=np.float32), np.zeros(room, np.float32)
+    expected[1 + low * stride::stride] = x
+    np.save(tmp_path / "x.npy", x)
+    tool("tw-run", path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)

@@ -78,7 +78,8 @@ public:
       return nameOf(cast<Value>(view.getMixedOutputShape()[dim]));
     if (auto view = array.getDefiningOp<memref::CollapseShapeOp>()) {
       SmallVector<Name> factors;
-      for (int64_t of : view.getReassociationIndices()[dim])
+      const SmallVector<ReassociationIndices, 4> groups = view.getReassociationIndices(); // outlives the loop
+      for (int64_t of : groups[dim])
         factors.push_back(nameOf(view.getSrc(), of));
       return productOf(std::move(factors));
     }

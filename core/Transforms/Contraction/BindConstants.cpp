@@ -94,29 +94,36 @@ private:
   llvm::StringMap<SmallVector<memref::GlobalOp, 1>> folded; // by the kernel that fills them, and of what
 };
 
+/// Whether `user` of an array puts elements into it.
+bool writes(Operation *user) { return !onlyReads(user) && !isa<memref::DeallocOp, affine::AffinePrefetchOp>(user); }
+
 /// The operations of `body` that fill `buffers`, and those whose values they take, in their order; no allocations. What
-/// goes through other buffers of the kernel is filled into these before.
+/// goes through other buffers of the kernel is filled into these before; what fills them again later is not among them.
 SmallVector<Operation *> fillingOf(ArrayRef<memref::AllocOp> buffers, Block &body) {
   llvm::SetVector<Operation *> filling;
-  auto addWriters = [&](Operation *buffer) {
-    for (Operation *user : buffer->getUsers())
-      if (!onlyReads(user) && !isa<memref::DeallocOp, affine::AffinePrefetchOp>(user))
-        filling.insert(body.findAncestorOpInBlock(*user));
+  auto addWriters = [&](Operation *buffer, Operation *reader) {
+    for (Operation *user : buffer->getUsers()) {
+      Operation *writer = body.findAncestorOpInBlock(*user);
+      if (writes(user) && (!reader || !reader->isBeforeInBlock(writer)))
+        filling.insert(writer);
+    }
   };
   for (memref::AllocOp buffer : buffers)
-    addWriters(buffer);
-  for (size_t next = 0; next < filling.size(); ++next) // grows
-    filling[next]->walk([&](Operation *inner) {
+    addWriters(buffer, nullptr);
+  for (size_t next = 0; next < filling.size(); ++next) { // grows
+    Operation *const op = filling[next];
+    op->walk([&](Operation *inner) {
       for (Value operand : inner->getOperands()) {
         Operation *def = operand.getDefiningOp();
         if (!def || def->getBlock() != &body)
           continue;
         if (isa<memref::AllocOp>(def))
-          addWriters(def);
+          addWriters(def, op);
         else
           filling.insert(def);
       }
     });
+  }
   SmallVector<Operation *> inOrder(filling.begin(), filling.end());
   llvm::sort(inOrder, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
   return inOrder;
@@ -136,6 +143,25 @@ std::pair<SmallVector<Value>, SmallVector<Value>> arraysOf(ArrayRef<Operation *>
       }
     });
   return {llvm::to_vector(arguments), llvm::to_vector(temporaries)};
+}
+
+/// Those of `moved` that fill a temporary which the kernel also reads after they are moved. They stay too.
+llvm::SmallPtrSet<Operation *, 4> alsoNeeded(ArrayRef<Operation *> moved, ArrayRef<Value> temporaries, Block &body) {
+  llvm::SmallPtrSet<Operation *, 4> needed;
+  auto isLeft = [&](Operation *op) { return !llvm::is_contained(moved, op) || needed.contains(op); };
+  auto fillsForOthers = [&](Operation *op, Value temporary) {
+    bool isFilled = false, isRead = false;
+    for (Operation *user : temporary.getUsers()) {
+      Operation *top = body.findAncestorOpInBlock(*user);
+      isFilled |= top == op && writes(user);
+      isRead |= op->isBeforeInBlock(top) && onlyReads(user) && isLeft(top);
+    }
+    return isFilled && isRead;
+  };
+  for (Operation *op : llvm::reverse(moved))
+    if (llvm::any_of(temporaries, [&](Value temporary) { return fillsForOthers(op, temporary); }))
+      needed.insert(op);
+  return needed;
 }
 
 /// Erases a buffer of which nothing is left but that it is freed.
@@ -158,6 +184,7 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
 
   const SmallVector<Operation *> moved = fillingOf(buffers, body);
   const auto [arguments, temporaries] = arraysOf(moved, body, buffers);
+  const llvm::SmallPtrSet<Operation *, 4> needed = alsoNeeded(moved, temporaries, body);
   BoundKernel result;
   for (Value argument : arguments)
     result.constants.push_back(cast<BlockArgument>(argument).getArgNumber());
@@ -172,12 +199,12 @@ std::optional<BoundKernel> Binder::split(func::FuncOp kernel) {
     const unsigned position = result.position + i;
     (void)kernel.insertArgument(position, buffer.getType(), {}, buffer.getLoc());
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-      if (isa<memref::DeallocOp>(user))
+      if (isa<memref::DeallocOp>(user) || (writes(user) && needed.contains(body.findAncestorOpInBlock(*user))))
         user->erase();
     buffer.getResult().replaceAllUsesWith(kernel.getArgument(position));
   }
   for (Operation *op : llvm::reverse(moved))
-    if (op->use_empty())
+    if (op->use_empty() && !needed.contains(op))
       op->erase();
   for (Value temporary : temporaries)
     eraseUnused(temporary.getDefiningOp());

@@ -57,7 +57,7 @@ class Function:
         self.heads = []
         self.outer_lines = self.lines  # while a body is written: the lines around its operation
         self.in_body = False
-        self.copies = [{}]             # (array, order) -> its transposed copy; one table a scope
+        self.copies = [{}]             # (array, permutation) -> its transposed copy; one table a scope
         self.sizes = SizeWriter(self)
         self.seed_argument, self.streams = None, 0
         self.bounds = {}               # name of a tensor -> the least and the largest of its elements, where they are known
@@ -152,7 +152,8 @@ class Function:
         order = tuple(order)
         if value.order == order:
             return value.array
-        key = (value.array.name, value.type, order)
+        permutation = tuple(value.order.index(i) for i in order)  # of one array, which tensors of several orders may share
+        key = (value.array.name, value.type, permutation)
         for table in self.copies:
             if key in table:
                 return table[key]
@@ -162,7 +163,7 @@ class Function:
         if long_dimensions(value.order, value.shape) == long_dimensions(order, value.shape):
             made = reshape(self, value.array, shape)
         else:
-            made = self._transposed(value.array, [value.order.index(i) for i in order])
+            made = self._transposed(value.array, list(permutation))
         self.lines = inner
         self.copies[-1][key] = made
         return made

@@ -15,15 +15,17 @@ FLOATS = (torch.float32, torch.float64)
 
 
 class Program:
-    """Steps over a list of tensors. `lines` says what they are; `run(tensors)` takes the arguments and gives the results."""
+    """Steps over a list of tensors. `lines` says what they are; `run(tensors)` takes the arguments and gives the results. A step that has
+    weights is drawn with the layer that holds them (`random_networks.py`)."""
+    LEAST_ELEMENTS, MOST_ELEMENTS, LARGEST = 0, 4096, 1e4  # of a tensor, and an element of it
 
     def __init__(self, seed, differentiable=False):
         self.random = random.Random(seed)
-        self.lines, self.steps = [], []
+        self.lines, self.steps, self.layers_of_steps = [], [], []
         self.eps = 0.0  # of the narrowest type
         self.differentiable = differentiable
         torch.manual_seed(seed)
-        self.arguments = [self.argument() for _ in range(self.random.randint(1, 3))]
+        self.arguments = self.draw_arguments()
         values = fresh(self.arguments)
         for _ in range(self.random.randint(3, 10)):
             self.extend(values)
@@ -31,6 +33,9 @@ class Program:
         self.results = sorted({last, *(self.random.randrange(len(values)) for _ in range(2))})
         if differentiable:
             self.results = [i for i in self.results if values[i].is_floating_point()] or [0]
+
+    def draw_arguments(self):
+        return [self.argument() for _ in range(self.random.randint(1, 3))]
 
     def argument(self):
         shape = [self.random.choice(SIZES) for _ in range(self.random.randint(1, 4))]
@@ -49,21 +54,22 @@ class Program:
     def extend(self, values):
         """Adds a step that works on what there is; what PyTorch refuses is drawn again."""
         for _ in range(50):
-            name, step = self.draw(values)
+            name, step, *layer = self.draw(values)
             try:  # from the beginning, so that views share memory as they will
                 with torch.no_grad():
                     tried = self.replay(fresh(self.arguments))
-                    new = step(tried)
+                    new = step(tried, *layer)
             except (RuntimeError, IndexError, TypeError, ValueError):
                 continue
-            if new is not None and (new.numel() > 4096 or new.dim() > 5):
+            if new is not None and (not self.LEAST_ELEMENTS <= new.numel() <= self.MOST_ELEMENTS or new.dim() > 5):
                 continue
-            if any(t.is_floating_point() and not (t.isfinite().all() and (t.abs() < 1e4).all()) for t in [*tried, new] if t is not None):
+            if any(t.is_floating_point() and not (t.isfinite().all() and (t.abs() < self.LARGEST).all()) for t in [*tried, new] if t is not None):
                 continue
             values[:] = tried + ([new] if new is not None else [])
             self.eps = max([self.eps, *(torch.finfo(t.dtype).eps for t in values if t.is_floating_point())])
             self.lines.append(name)
             self.steps.append((step, new is not None))
+            self.layers_of_steps.append(layer)
             return
 
     def draw(self, values):
@@ -223,16 +229,17 @@ class Program:
             ]
         return choices
 
-    def replay(self, arguments):
+    def replay(self, arguments, layers=None):
+        """All values. `layers`: of each step those that take the place of its own."""
         values = [a * 1 for a in arguments] if self.differentiable else list(arguments)
-        for step, makes in self.steps:
-            new = step(values)
+        for (step, makes), layer in zip(self.steps, layers or self.layers_of_steps):
+            new = step(values, *layer)
             if makes:
                 values.append(new)
         return values
 
-    def run(self, *arguments):
-        values = self.replay(arguments)
+    def run(self, *arguments, layers=None):
+        values = self.replay(arguments, layers)
         return [values[i] for i in self.results]
 
     def __str__(self):

@@ -85,6 +85,7 @@ READERS = {
     "strides": lambda x: x[:, ::2, 1:, 1::2] * 2,
     "row": lambda x: x[1, :, 2] * 2,
     "flat": lambda x: x.flatten(1) + 1,
+    "flat in two orders": lambda x: torch.cat([x.flatten(1), x.mT.flatten(1)]),
     "channels flat": lambda x: x.flatten(2).transpose(1, 2) + 1,
     "groups": lambda x: (x.view(2, 3, 2, 5, 4) * 2).sum(2),
     "shuffle": lambda x: F.channel_shuffle(x, 3) + 1,
@@ -193,3 +194,13 @@ def test_weights_alone(tmp_path):
         wanted = model(x)
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
     assert got.stride() == wanted.stride() and "tensor<2x10x10x16xf32>" in text
+
+
+def test_mean_of_an_image_of_dynamic_sizes():
+    """PyTorch gives the mean of all positions strides of its own, with `as_strided`."""
+    model = nn.Sequential(nn.Conv2d(6, 5, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(5, 4, 1)).to(memory_format=LAST)
+    f = torch.compile(model, backend="tilewright", dynamic=True, options={"strict": True}, fullgraph=True)
+    with torch.no_grad():
+        for batch, height in ((2, 5), (3, 7)):
+            x = images(batch, 6, height, 4)
+            torch.testing.assert_close(f(x), model(x), rtol=1e-4, atol=1e-4)

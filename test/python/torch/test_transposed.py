@@ -35,6 +35,13 @@ def test_more_dimensions(shape, weight, options):
     check(lambda x, w: call(x, w, torch.ones(weight[1] * options.get("groups", 1), dtype=x.dtype), **options), torch.randn(shape), torch.randn(weight))
 
 
+@pytest.mark.parametrize("pads", [(1, 0), (0, 2), (2, 1)])
+def test_padded_image(pads):
+    """A border before elements that are spread takes part in the spreading."""
+    torch.manual_seed(1)
+    check(lambda x, w: F.conv_transpose1d(F.pad(x, pads), w, stride=2, padding=1), torch.randn(2, 3, 7), torch.randn(3, 4, 5))
+
+
 def test_channels_last():
     torch.manual_seed(1)
     inputs = [torch.randn(shape).to(memory_format=torch.channels_last) for shape in ((2, 6, 5, 5), (6, 4, 4, 4))]

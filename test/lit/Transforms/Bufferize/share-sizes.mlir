@@ -170,3 +170,30 @@ func.func @batch(%a: memref<?x?xf32>) attributes {tilewright.shapes = [affine_ma
   memref.dealloc %own : memref<?xf32>
   return
 }
+
+// -----
+
+// The first size of a view with many dimensions, some of which are several of the array's.
+// CHECK-LABEL: func.func private @channels
+// CHECK: %[[N:.*]] = memref.dim
+// CHECK-NOT: memref.dim
+// CHECK-COUNT-2: affine.for %{{.*}} = 0 to %[[N]]
+func.func private @channels(%a: memref<?x6x1x1x8xf32>, %b: memref<?xf32>) attributes {tilewright.kernel} {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant 1.0 : f32
+  %n = memref.dim %a, %c0 : memref<?x6x1x1x8xf32>
+  affine.for %i = 0 to %n {
+    affine.store %x, %a[%i, 0, 0, 0, 0] : memref<?x6x1x1x8xf32>
+  }
+  %m = memref.dim %b, %c0 : memref<?xf32>
+  affine.for %i = 0 to %m {
+    affine.store %x, %b[%i] : memref<?xf32>
+  }
+  return
+}
+func.func @groups(%a: memref<?x2x3x1x1x8xf32>, %b: memref<?xf32>) attributes {
+    tilewright.shapes = [affine_map<()[s0] -> (s0, 2, 3, 1, 1, 8)>, affine_map<()[s0] -> (s0)>]} {
+  %v = memref.collapse_shape %a [[0], [1, 2], [3], [4], [5]] : memref<?x2x3x1x1x8xf32> into memref<?x6x1x1x8xf32>
+  call @channels(%v, %b) : (memref<?x6x1x1x8xf32>, memref<?xf32>) -> ()
+  return
+}

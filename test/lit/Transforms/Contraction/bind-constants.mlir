@@ -82,6 +82,62 @@ func.func private @reader(%w: memref<8x4xf32>, %y: memref<8xf32>) attributes {ti
   return
 }
 
+// Another array goes through the temporary too, before and after: the kernel keeps what it still reads there, and the function that binds
+// has nothing of the other array.
+// CHECK: func.func private @shared_bind(%[[W:.*]]: memref<8xf32>, %[[TO:.*]]: memref<8xf32>) attributes {tilewright.kernel}
+// CHECK-NEXT: %[[T:.*]] = memref.alloc() : memref<8xf32>
+// CHECK-NEXT: affine.for
+// CHECK-NEXT: affine.load %[[W]]
+// CHECK-NEXT: affine.store %{{.*}}, %[[T]]
+// CHECK-NEXT: affine.load %[[T]]
+// CHECK-NEXT: affine.store %{{.*}}, %[[TO]]
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+// CHECK: func.func private @shared(%[[X:.*]]: memref<8xf32>, %[[W:.*]]: memref<8xf32> {{.*}}, %[[Y:.*]]: memref<8xf32>, %[[BOUND:.*]]: memref<8xf32>)
+// CHECK: %[[T:.*]] = memref.alloc() : memref<8xf32>
+// CHECK: affine.load %[[W]]
+// CHECK: affine.store %{{.*}}, %[[T]]
+// CHECK-NOT: affine.store %{{.*}}, %[[BOUND]]
+// CHECK: affine.load %[[T]]
+// CHECK: affine.store %{{.*}}, %[[Y]]
+// CHECK: affine.load %[[X]]
+// CHECK: affine.store %{{.*}}, %[[T]]
+// CHECK: affine.load %[[T]]
+// CHECK: affine.load %[[BOUND]]
+// CHECK: affine.store %{{.*}}, %[[Y]]
+func.func private @shared(%x: memref<8xf32>, %w: memref<8xf32> {tilewright.constant}, %y: memref<8xf32>) attributes {tilewright.kernel} {
+  %b = memref.alloc() {tilewright.bound} : memref<8xf32>
+  %t = memref.alloc() : memref<8xf32>
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %w[%i] : memref<8xf32>
+    affine.store %0, %t[7 - %i] : memref<8xf32>
+    %1 = affine.load %t[7 - %i] : memref<8xf32>
+    affine.store %1, %b[%i] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %t[%i] : memref<8xf32>
+    affine.store %0, %y[%i] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %x[%i] : memref<8xf32>
+    affine.store %0, %t[%i] : memref<8xf32>
+  }
+  affine.for %i = 0 to 8 {
+    %0 = affine.load %t[%i] : memref<8xf32>
+    %1 = affine.load %b[%i] : memref<8xf32>
+    %2 = affine.load %y[%i] : memref<8xf32>
+    %3 = arith.mulf %0, %1 : f32
+    %4 = arith.addf %2, %3 : f32
+    affine.store %4, %y[%i] : memref<8xf32>
+  }
+  return
+}
+func.func @shares(%x: memref<8xf32>, %w: memref<8xf32> {tilewright.constant}, %y: memref<8xf32>)
+    attributes {tilewright.array_results = array<i1: true>} {
+  call @shared(%x, %w, %y) : (memref<8xf32>, memref<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
 // A kernel without bound buffers stays as it is.
 // CHECK-LABEL: func.func private @plain(%{{.*}}: memref<4xf32>)
 func.func private @plain(%x: memref<4xf32>) attributes {tilewright.kernel} {
