@@ -51,6 +51,7 @@ void tilewright::checkEngine(const CopyEngine &engine, Messages &messages) {
     add(formatv("field 'bandwidth' is {0}; it must be above 0", engine.bytesPerClock));
   if (engine.latency < 0)
     add(formatv("field 'latency' is {0}; it must not be below 0", engine.latency));
+  checkStorageOrders(engine, messages);
 }
 
 void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {

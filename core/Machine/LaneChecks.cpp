@@ -21,6 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -159,4 +160,17 @@ std::string tilewright::laneFault(const Target &target, const TargetDescription 
       return formatv("field 'laneInstructions': '{0}' {1}", record.does, fault);
   }
   return ops ? trial.fault(*ops) : "";
+}
+
+std::string tilewright::lackOfLanes(const MachineGraph &graph) {
+  std::vector<std::string> lacks;
+  if (!graph.parallelLevel())
+    lacks.push_back("a level of kind Parallel");
+  if (!graph.concurrentLevel())
+    lacks.push_back("a level of kind Concurrent");
+  if (!graph.lockstepLevel())
+    lacks.push_back("a level of kind Lockstep");
+  if (!graph.laneRegisters())
+    lacks.push_back("a register file of lanes");
+  return " runs no lanes in blocks: it lacks " + llvm::join(lacks, ", ");
 }

@@ -18,6 +18,7 @@
 #include "tilewright/Target.h"
 
 namespace tilewright {
+class MachineGraph;
 
 /// Makes what `record` says, and returns its result, null for none. `number`: the last operand, an i32, where `given`
 /// lacks it. The record is one in which `laneFault` found nothing.
@@ -28,6 +29,10 @@ mlir::Value makeByRecord(mlir::OpBuilder &builder, mlir::Location loc, const Lan
 /// it. Empty, or what is wrong: the record, what of it disagrees with which op, and what would be right; or the
 /// operation of all lanes that neither a record nor the target says.
 std::string laneFault(const Target &target, const TargetDescription &chip);
+
+/// What a chip lacks to run lanes in blocks, levels and registers that make the members of one threads, as the end of a
+/// sentence that begins with the chip: " runs no lanes in blocks: it lacks a register file of lanes".
+std::string lackOfLanes(const MachineGraph &graph);
 
 } // namespace tilewright
 

@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/RecordChecks.h"
+#include "core/Machine/CoreCommand.h"
 #include "core/Machine/IrFunction.h"
 #include "core/Machine/RecordTypes.h"
-#include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -252,12 +252,9 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
   if (unit.emit.kind == EmissionKind::ExternalCall &&
       llvm::any_of(unit.emit.name, [](char c) { return !llvm::isAlnum(c) && c != '_' && c != '.' && c != '$'; }))
     messages.push_back(formatv("field 'emit' calls '{0}', which is no name of a function", unit.emit.name));
-  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
-    if (operand->residence == Residence::Scratchpad)
-      for (const std::string &major : operand->majors)
-        if (major != "row" && major != "column")
-          messages.push_back(
-              formatv("field '{0}' accepts the storage order '{1}'; it must be \"row\" or \"column\"", field, major));
+  checkStorageOrders(unit, messages);
+  if (isCoreCommand(unit))
+    checkCommand(unit, messages);
   return messages;
 }
 
@@ -472,6 +469,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
   checkCopyPaths(chip, messages);
   checkLaneInstructions(chip, messages);
   const TableDescription described("", chip);
+  checkEssentials(chip, described.graph(), messages);
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
       if (!chip.hasFeature(feature))
@@ -497,6 +495,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     }
     checkResidences(chip, unit, messages);
     checkPaths(chip, described.graph(), unit, messages);
+    checkUnitOnCores(described.graph(), unit, messages);
   }
   for (const Fact &fact : chip.numbers) {
     const NumberField &field = fieldOf(fact.number);

@@ -17,6 +17,7 @@
 #include "tilewright/ChipTable.h"
 
 namespace tilewright {
+class MachineGraph;
 
 /// Limits of a copy engine: alignment, dimensions, bursts, queue, bandwidth.
 /// Where lanes are no threads a path has one record for rows and one for transposed tiles: a further one would be
@@ -34,6 +35,17 @@ void checkMemoryRoles(const ChipTable &chip, std::vector<std::string> &messages)
 /// The role of a memory of `chip`, given or inferred; and the first memory of a role, null if there is none.
 MemoryRole roleIn(const ChipTable &chip, const Memory &memory);
 const Memory *memoryOfRole(const ChipTable &chip, MemoryRole role);
+/// Storage orders and arrangements of a unit's operands, and arrangements and sizes of accesses of an engine: words
+/// that the compiler knows.
+void checkStorageOrders(const MatrixUnit &unit, std::vector<std::string> &messages);
+void checkStorageOrders(const CopyEngine &engine, std::vector<std::string> &messages);
+/// The emission of a unit that is a command of a core: what can be an argument of it, and the flag that goes with
+/// `init`.
+void checkCommand(const MatrixUnit &unit, std::vector<std::string> &messages);
+/// What a chip needs so that programs can be written for it at all, by the kind that its levels and memories say.
+void checkEssentials(const ChipTable &chip, const MachineGraph &graph, std::vector<std::string> &messages);
+/// What a unit needs of the cores that command it: the order of tiles in their scratchpad, room for accumulators.
+void checkUnitOnCores(const MachineGraph &graph, const MatrixUnit &unit, std::vector<std::string> &messages);
 /// What must not stand twice: units, the functions that they call.
 void checkTwice(const ChipTable &chip, std::vector<std::string> &messages);
 

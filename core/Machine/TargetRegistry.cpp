@@ -15,6 +15,7 @@
 #include "core/Machine/LaneChecks.h"
 #include "core/Machine/MeasuredRates.h"
 #include "core/Machine/ModuleTarget.h"
+#include "core/Machine/NearestNames.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Emulation.h"
@@ -58,23 +59,8 @@ llvm::Expected<std::string> Target::measure(bool save) const {
 }
 
 llvm::Error tilewright::unknownName(llvm::StringRef kind, llvm::StringRef name, llvm::ArrayRef<std::string> known) {
-  unsigned nearest = ~0u;
-  std::vector<std::string> offered;
-  for (const std::string &candidate : known) {
-    unsigned distance = name.edit_distance_insensitive(candidate);
-    if (llvm::StringRef(candidate).contains_insensitive(name) && !name.empty())
-      distance = std::min(distance, 1u);
-    if (distance > std::max<size_t>(2, name.size() / 2))
-      continue;
-    if (distance < nearest)
-      offered.clear();
-    nearest = std::min(nearest, distance);
-    if (distance == nearest)
-      offered.push_back("'" + candidate + "'");
-  }
-  std::string hint = offered.empty() ? "" : "; did you mean " + llvm::join(offered, " or ") + "?";
   std::string list = known.empty() ? "none" : llvm::join(known, ", ");
-  return createStringError(formatv("unknown {0} '{1}'{2} (known: {3})", kind, name, hint, list));
+  return createStringError(formatv("unknown {0} '{1}'{2} (known: {3})", kind, name, nearestNames(name, known), list));
 }
 
 TargetRegistry &TargetRegistry::get() {

@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/CoreCommand.h"
+#include "core/Machine/IrFunction.h"
 #include "core/TableGen/RecordReader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -55,8 +57,20 @@ static std::string number(ElementKind kind, const std::string &text) {
   return text;
 }
 
-static bool isAddress(const UnitOperand &operand) {
-  return operand.residence == Residence::Scratchpad || operand.residence == Residence::Accumulator;
+/// The parameters of the command `unit`, in the order of the roles in its emission.
+static std::string parametersOf(const MatrixUnit &unit) {
+  std::vector<std::string> parameters;
+  for (llvm::StringRef role : writtenArguments(unit.emit)) {
+    std::string letter = role.lower();
+    if (role == "A" || role == "B" || role == "C")
+      parameters.push_back((role == "C" ? "void *" : "const void *") + letter + ", int64_t " + letter + "_pitch");
+    else if (role == "UseC")
+      parameters.push_back("bool use_c");
+    else if (auto [type, value] = role.split(':'); type.consume_front("i"))
+      parameters.push_back((type == "1" ? "bool" : "int" + type.str() + "_t") + " constant_" +
+                           std::to_string(parameters.size()));
+  }
+  return llvm::join(parameters, ", ");
 }
 
 static void writeUnit(const MatrixUnit &unit, raw_ostream &os) {
@@ -65,8 +79,7 @@ static void writeUnit(const MatrixUnit &unit, raw_ostream &os) {
   os << "\n/* " << unit.name << ": C[" << unit.m << " x " << unit.n << "] " << (adds ? "+" : "") << "= A[" << unit.m
      << " x " << unit.k << "] * B[" << unit.k << " x " << unit.n << "]" << (flag ? ", without C where !use_c" : "")
      << ". Pitches in bytes. */\n"
-     << "static inline void " << unit.emit.name << "(const void *a, int64_t a_pitch, const void *b, int64_t b_pitch,"
-     << " void *c, int64_t c_pitch" << (flag ? ", bool use_c" : "") << ") {\n"
+     << "static inline void " << unit.emit.name << "(" << parametersOf(unit) << ") {\n"
      << "  for (int i = 0; i < " << unit.m << "; ++i) {\n"
      << "    const " << a << " *row = (const " << a << " *)((const char *)a + i * a_pitch);\n"
      << "    " << c << " *sums = (" << c << " *)((char *)c + i * c_pitch);\n"
@@ -164,9 +177,8 @@ void tablegen::writeCHeader(const Records &records, llvm::StringRef target, raw_
         writeRequantisation(op, os);
   }
   for (const MatrixUnit &unit : records.units)
-    if (isAddress(unit.a) && isAddress(unit.b) && isAddress(unit.c) && unit.emit.kind == EmissionKind::ExternalCall &&
-        !typeOf(unit.a.element).empty() && !typeOf(unit.b.element).empty() && !typeOf(unit.c.element).empty() &&
-        done.insert(unit.emit.name).second)
+    if (isCoreCommand(unit) && unit.emit.kind == EmissionKind::ExternalCall && !typeOf(unit.a.element).empty() &&
+        !typeOf(unit.b.element).empty() && !typeOf(unit.c.element).empty() && done.insert(unit.emit.name).second)
       writeUnit(unit, os);
   os << "\n/* A group of commands ends; all but `groups` groups have finished. */\n";
   for (const char *engine : {"copy", "unit", "store"})

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/RecordChecks.h"
 #include "core/TableGen/RecordReader.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Intrinsics.h"
@@ -87,6 +88,26 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
   if (type->getNumParams() != next)
     messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name, next,
                                type->getNumParams()));
+  return messages;
+}
+
+std::vector<std::string> tablegen::checkIntrinsic(const ChipTable &chip, const MatrixUnit &unit) {
+  std::vector<std::string> messages;
+  llvm::Intrinsic::ID id = unit.emit.kind == EmissionKind::LlvmIntrinsic
+                               ? llvm::Intrinsic::lookupIntrinsicID(unit.emit.name)
+                               : llvm::Intrinsic::ID(llvm::Intrinsic::not_intrinsic);
+  const Memory *file = memoryOfRole(chip, MemoryRole::VectorRegisters);
+  if (!file || file->entryBytes < 1 || id == llvm::Intrinsic::not_intrinsic || !llvm::Intrinsic::isOverloaded(id) ||
+      !llvm::Intrinsic::isTargetIntrinsic(id))
+    return messages;
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
+    if (int64_t bits = bitsOf(*operand, *operand);
+        operand->residence == Residence::VectorRegister && !operand->scalable && bits > 8 * file->entryBytes)
+      messages.push_back(formatv("unit '{0}': field '{1}' has {2} bits, but '{3}' in field 'emit' is an instruction on "
+                                 "registers, and those of '{4}' have {5} bits; make the unit's shape ({6} x {7} x {8}) "
+                                 "that of one instruction",
+                                 unit.name, field, bits, unit.emit.name, file->name, 8 * file->entryBytes, unit.m,
+                                 unit.n, unit.k));
   return messages;
 }
 

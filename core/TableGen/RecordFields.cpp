@@ -12,10 +12,13 @@
 
 #include "core/TableGen/RecordFields.h"
 #include "core/Machine/IrFunction.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/TableGen/Error.h"
 
@@ -25,8 +28,52 @@ using llvm::Record;
 using llvm::StringRef;
 
 void RecordFields::error(const Record &record, const llvm::Twine &message) {
-  llvm::PrintError(record.getLoc(), message);
+  faults.push_back({&record, message.str()});
   failed = true;
+}
+
+/// `message` without what differs where a class has the mistake: names of records, and which of A, B and C it is. What
+/// was taken out, such as "unit 'dot'" and "field 'a'", is appended to `whose`.
+static std::string common(StringRef message, std::vector<std::string> &whose) {
+  static const llvm::Regex names("(unit|chip|record|copy engine|memory|state|field) '([^']*)'");
+  std::string result;
+  llvm::SmallVector<StringRef, 3> match;
+  while (names.match(message, &match)) {
+    const bool isName = match[1] != "field" || (match[2].size() == 1 && StringRef("abc").contains(match[2]));
+    StringRef before = message.take_front(match[0].data() - message.data());
+    result += (before + (isName ? match[1] : match[0])).str();
+    if (isName && !llvm::is_contained(whose, match[0]))
+      whose.push_back(match[0].str());
+    message = message.drop_front(before.size() + match[0].size());
+  }
+  return result + message.str();
+}
+
+void RecordFields::printErrors() const {
+  struct Group {
+    std::string text;
+    const Fault *first;
+    std::vector<std::string> whose, others;
+  };
+  std::vector<Group> groups;
+  for (const Fault &fault : faults) {
+    std::vector<std::string> whose;
+    std::string text = common(fault.message, whose);
+    auto group = llvm::find_if(groups, [&](const Group &each) { return each.text == text; });
+    if (group == groups.end()) {
+      groups.push_back({text, &fault, whose, {}});
+      continue;
+    }
+    llvm::erase_if(whose, [&](const std::string &each) { return llvm::is_contained(group->whose, each); });
+    if (std::string other = llvm::join(whose, ", "); !whose.empty() && !llvm::is_contained(group->others, other))
+      group->others.push_back(other);
+  }
+  for (const Group &group : groups) {
+    std::string message = group.first->message;
+    if (!group.others.empty())
+      message += " (and the same of " + llvm::join(group.others, "; ") + ")";
+    llvm::PrintError(group.first->record->getLoc(), message);
+  }
 }
 
 const Record *RecordFields::required(const Record &record, StringRef field) {

@@ -23,11 +23,15 @@ class RecordFields {
 public:
   /// Whether an error was reported.
   bool failed = false;
+  /// Prints the errors. One that several operands or records have, since they come from one class, stands once, at the
+  /// first of them, which names the others.
+  void printErrors() const;
 
 protected:
   using Record = llvm::Record;
   using StringRef = llvm::StringRef;
 
+  /// `message` begins with the kind and name of the record: "unit 'dot': ...".
   void error(const Record &record, const llvm::Twine &message);
   /// The record in `field`, or null with an error if it is unset.
   const Record *required(const Record &record, StringRef field);
@@ -48,6 +52,12 @@ protected:
   Emission emission(const Record &record);
 
 private:
+  struct Fault {
+    const Record *record;
+    std::string message;
+  };
+  std::vector<Fault> faults;
+
   /// The argument that holds the file of `record`, an IrFunction (core/Machine/IrFunction.h).
   std::string shippedText(const Record &record);
 };

@@ -438,6 +438,14 @@ ChipTable Reader::chip(const Record &record) {
     return result;
   for (const std::string &message : checkChip(result))
     error(record, "chip '" + record.getName() + "': " + message);
+  for (const MatrixUnit &unit : result.units)
+    for (const std::string &message : checkIntrinsic(result, unit))
+      error(record, "chip '" + record.getName() + "': " + message);
+  const TripleFaults words = checkTriple(result);
+  for (const std::string &message : words.errors)
+    error(record, "chip '" + record.getName() + "': " + message);
+  for (const std::string &message : words.warnings)
+    llvm::PrintWarning(record.getLoc(), "chip '" + record.getName() + "': " + message);
   return result;
 }
 
@@ -477,6 +485,7 @@ std::optional<Records> tablegen::readRecords(const llvm::RecordKeeper &keeper, S
   }
   Reader reader(target);
   Records records = reader.read(keeper);
+  reader.printErrors();
   if (reader.failed)
     return std::nullopt;
   return records;

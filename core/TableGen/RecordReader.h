@@ -39,6 +39,17 @@ std::optional<Records> readRecords(const llvm::RecordKeeper &keeper, llvm::Strin
 
 /// Disagreements between the emission of a unit and LLVM's signature of the intrinsic that it names.
 std::vector<std::string> checkIntrinsic(const MatrixUnit &unit);
+/// An overloaded intrinsic of a target takes vectors of any length by its signature; its back end those that a register
+/// of the chip's file holds. What of the operands of a unit of `chip` is longer.
+std::vector<std::string> checkIntrinsic(const ChipTable &chip, const MatrixUnit &unit);
+
+/// What LLVM does not know of the fields `triple`, `cpu`, `features` and `lacks`, with the nearest names. A triple
+/// without a back end in this LLVM is a warning: a vendor may have an LLVM of its own. "host" and no triple are not
+/// checked.
+struct TripleFaults {
+  std::vector<std::string> errors, warnings;
+};
+TripleFaults checkTriple(const ChipTable &chip);
 /// What the compiler would refuse of the emissions of a unit, of the moves of its registers, and of its states, whose
 /// fields agree otherwise.
 std::vector<std::string> checkEmissions(const MatrixUnit &unit);

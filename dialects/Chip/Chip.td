@@ -130,8 +130,8 @@ class CopyEngine<string from_, string to_> {
   int alignBytes = 1;                 // of addresses
   int burstBytes = 0;                 // of one row that one command moves, 0: any
   int queueDepth = 0;                 // commands that it holds; a further one waits. 0: any
-  list<int> accessBytes = [];         // sizes of one access, empty: any
-  list<string> arrangements = [];     // orders that it can write: "swizzle.128", "transpose", ...
+  list<int> accessBytes = [];         // sizes of one access, powers of two; empty: any
+  list<string> arrangements = [];     // ways that it reads and writes, by the words in docs/chip-description.md
   bit zeroFill = 0;                   // elements outside the array arrive as zeros
   PerClock bandwidth = ?;             // bytes per clock
   Cycles latency = ?;

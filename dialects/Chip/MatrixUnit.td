@@ -166,7 +166,7 @@ class Residence<string kind_, Layout layout_> {
   Layout layout = layout_;
   bit scalable = 0;                    // a vector of the target's scalable type; the layout holds for this chip's length
   list<string> majors = ["row"];       // addresses: "row", "column"
-  list<string> arrangements = [];      // addresses: "swizzle.128", "groups.4", ...
+  list<string> arrangements = [];      // addresses: "none", "swizzle.32", "swizzle.64", "swizzle.128"
   string memory = "";                  // addresses and accumulators: the memory's name
 }
 /// One element, or one group of k, the same in all lanes of a vector.

@@ -28,6 +28,7 @@
 #include "core/CostModel/Time/StepModel.h"
 #include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -151,9 +152,13 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
   const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *l2 = chip.graph().lastSharedCache(), *global = chip.graph().backing();
   if (!shared || !file || !own || !global) {
-    reason = "the chip's description lacks a scratchpad of blocks, a file of registers that lanes share out, one of a "
-             "lane's, or "
-             "a backing memory";
+    SmallVector<StringRef> lacks;
+    for (auto [there, what] : {std::pair(shared, "a scratchpad of blocks"),
+                               std::pair(file, "a file of registers that lanes share out (RegisterPool)"),
+                               std::pair(own, "a file of a lane's registers"), std::pair(global, "a backing memory")})
+      if (!there)
+        lacks.push_back(what);
+    reason = "the chip's description lacks " + llvm::join(lacks, ", ");
     return std::nullopt;
   }
   std::optional<TiledDimensions> dims = tiledDimensions(c, reason);

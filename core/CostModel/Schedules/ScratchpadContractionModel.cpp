@@ -21,6 +21,7 @@
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Time/PipelineTime.h"
+#include "core/Machine/CoreCommand.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -97,6 +98,9 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHie
   if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
       !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
     return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
+    if (operand->residence == Residence::Scratchpad && !readsPlainRows(*operand))
+      return refuse("its field '" + std::string(field) + "' does not accept plain rows, which cores keep tiles as");
   if (unit.init == UnitInit::NoAccumulate)
     return refuse("its field 'init' is NoAccumulate: sums over several steps of k need a C that is added to");
   if (unit.completion == Completion::Barrier)

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/IrFunction.h"
 #include "core/Transforms/Lower/Engines/EngineCommands.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -35,6 +36,7 @@ struct BindIntrinsics : tilewright::impl::BindIntrinsicsBase<BindIntrinsics> {
 private:
   LogicalResult bind(func::CallOp call);
   FailureOr<std::string> nameOf(func::CallOp call, StringRef callee);
+  SmallVector<Value> argumentsOf(func::CallOp call, const MatrixUnit &unit);
   FailureOr<std::string> external(func::CallOp call, const Emission &emission, StringRef record);
   void bindMemory(LLVM::AddressOfOp address);
 
@@ -50,6 +52,28 @@ FailureOr<std::string> BindIntrinsics::external(func::CallOp call, const Emissio
     return emission.name;
   return call.emitError() << "\"" << record << "\" of chip " << chip->target() << ":" << chip->chip()
                           << " cannot be called by name: field 'emit' of its record must be an ExternalCall";
+}
+
+/// The operands of `call`, a command of `unit`, in the order of the roles in its emission: an address and a pitch of A,
+/// B and C, the flag, constants.
+SmallVector<Value> BindIntrinsics::argumentsOf(func::CallOp call, const MatrixUnit &unit) {
+  SmallVector<Value> given(call.getOperands()), arguments;
+  OpBuilder builder(call);
+  for (StringRef role : writtenArguments(unit.emit)) {
+    unsigned width;
+    int64_t value;
+    if (size_t operand = StringRef("ABC").find(role); role.size() == 1 && operand != StringRef::npos)
+      llvm::append_range(arguments, ArrayRef(given).slice(2 * operand, 2));
+    else if (role == "UseC" && unit.init == UnitInit::ZeroFlag)
+      arguments.push_back(given.back());
+    else if (auto [type, text] = role.split(':');
+             type.consume_front("i") && !type.getAsInteger(10, width) && !text.getAsInteger(10, value)) {
+      Type number = builder.getIntegerType(width);
+      arguments.push_back(
+          LLVM::ConstantOp::create(builder, call.getLoc(), number, builder.getIntegerAttr(number, value)));
+    }
+  }
+  return arguments;
 }
 
 FailureOr<std::string> BindIntrinsics::nameOf(func::CallOp call, StringRef callee) {
@@ -93,8 +117,12 @@ LogicalResult BindIntrinsics::bind(func::CallOp call) {
   FailureOr<std::string> name = nameOf(call, callee);
   if (failed(name))
     return failure();
+  SmallVector<Value> arguments(call.getOperands());
+  if (callee.consume_front("tilewright.unit."))
+    if (const MatrixUnit *unit = chip->unit(callee))
+      arguments = argumentsOf(call, *unit);
   OpBuilder builder(call);
-  EngineWriter::call(builder, call, *name, {}, call.getOperands());
+  EngineWriter::call(builder, call, *name, {}, arguments);
   call.erase();
   return success();
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/RequireTarget.h"
+#include "core/Machine/LaneChecks.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tilewright/MachineGraph.h"
 
@@ -23,17 +24,17 @@ llvm::FailureOr<std::shared_ptr<const TargetDescription>> tilewright::requireTar
   return *chip;
 }
 
-/// The chip of `op` where its machine `has` what a pass needs; else a diagnostic with what it lacks.
+/// The chip of `op` where its machine `has` what a pass needs; else a diagnostic with what it `lacks`.
 static llvm::FailureOr<std::shared_ptr<const TargetDescription>>
-require(mlir::Operation *op, bool (*has)(const MachineGraph &), llvm::StringRef lack) {
+require(mlir::Operation *op, bool (*has)(const MachineGraph &), std::string (*lacks)(const MachineGraph &)) {
   auto chip = requireTarget(op);
   if (failed(chip) || has((*chip)->graph()))
     return chip;
-  return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip() << lack;
+  return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip() << lacks((*chip)->graph());
 }
 
 static llvm::FailureOr<LaunchTarget> requireLevels(mlir::Operation *op, bool (*has)(const MachineGraph &)) {
-  auto chip = require(op, has, " runs no lanes: it lacks levels grid, block and subgroup");
+  auto chip = require(op, has, lackOfLanes);
   if (failed(chip))
     return mlir::failure();
   return LaunchTarget{*chip, LaneHierarchy::of((*chip)->graph())};
@@ -50,7 +51,7 @@ llvm::FailureOr<LaunchTarget> tilewright::requireLaunches(mlir::Operation *op) {
 llvm::FailureOr<CoreTarget> tilewright::requireCores(mlir::Operation *op) {
   auto chip = require(
       op, [](const MachineGraph &graph) { return graph.threadMemory() && graph.backing(); },
-      " has no cores with a scratchpad");
+      [](const MachineGraph &) -> std::string { return " has no cores with a scratchpad"; });
   if (failed(chip))
     return mlir::failure();
   return CoreTarget{*chip, CoreHierarchy::of(**chip)};

@@ -48,6 +48,7 @@ def Acme : Chip<"Acme"> {
     Memory<"global", "grid", 1073741824, PerClock<64>, Cycles<100>, Test>,
     Scratchpad<"shared", "block", 65536, PerClock<64>, Cycles<10>, 32, 4, Test>,
     Sums,
+    RegisterFile<"registers", "block", 65536, 4>,
     RegisterFile<"register", "lane", 64, 4>];
   let copies = [Read];
   let units = [unit];

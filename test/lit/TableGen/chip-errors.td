@@ -80,7 +80,7 @@ def In : CopyEngine<"global", "scratchpad"> {
   let source = Test;
   let emit = ExternalCall<"copy", ["Ptr", "Ptr"]>;
 }
-def Out : CopyEngine<"accumulator", "global"> {
+def Out : CopyEngine<"scratchpad", "global"> {
   let bandwidth = PerClock<16>;
   let latency = Cycles<100>;
   let source = Test;
@@ -213,28 +213,28 @@ def Npu2 : Variant<"npu", Npu>;
 
 // Files of registers whose role does not follow from kind and level.
 class File<string name, string level> : RegisterFile<name, level, 64, 4>;
-def Grouped : Variant<"grouped", Npu> {
+class Grouped<string name> : Variant<name, Npu> {
   let levels = [Level<"core", Parallel, 4>, Level<"group", Concurrent, 8>, Level<"lanes", Lockstep, 16>, Level<"lane", Single, 1>];
 }
 #ifdef NOROLE
-def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [File<"window", "core">]; }
+def Bad : Grouped<"bad"> { let memories = Npu.memories # [File<"window", "core">]; }
 #endif
 #ifdef WRONGROLE
 def Wrong : Scratchpad<"wrong", "core", 65536, PerClock<64>, Cycles<2>, 4, 16, Test> { let role = Backing; }
 def Bad : Variant<"bad", Npu> { let memories = Npu.memories # [Wrong]; }
 #endif
 #ifdef TWOROLES
-def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [File<"own", "lane">, File<"sums", "lane">]; }
+def Bad : Grouped<"bad"> { let memories = Npu.memories # [File<"own", "lane">, File<"sums", "lane">]; }
 #endif
 #ifdef NOACCESS
 def NoAccess : File<"own", "lane"> { let access = EnginesOnly; }
-def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [NoAccess]; }
+def Bad : Grouped<"bad"> { let memories = Npu.memories # [NoAccess]; }
 #endif
 #ifdef HYBRID
 def Sums : File<"sums", "lane"> { let role = Accumulators; }
 def Window : File<"window", "core"> { let role = RegisterPool; }
 def Host : Memory<"host", "core", 2097152, PerClock<1>, Cycles<900>, Test> { let access = EnginesOnly; }
-def Good : Variant<"good", Grouped> { let memories = Npu.memories # [File<"own", "lane">, Sums, Window, Host]; }
+def Good : Grouped<"good"> { let memories = Npu.memories # [File<"own", "lane">, Sums, Window, Host]; }
 #endif
 #ifdef VARIANT
 def NpuLite : Variant<"npu-lite", Npu> {

@@ -154,7 +154,7 @@ def Simt : Chip<"simt"> {
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let memories = [TestMemory<"global", "grid", 85899345920, 1908, 600>,
                   Scratchpad<"shared", "block", 232448, PerClock<128>, Cycles<30>, 32, 4, Assumed>,
-                  RegisterFile<"register", "lane", 255, 4>];
+                  RegisterFile<"registers", "block", 65536, 4>, RegisterFile<"register", "lane", 255, 4>];
   let copies = [TileLoad];
   let units = [wgmma_n8, wgmma_n24, wgmma_n96, wgmma_n128, wgmma_n256];
   let exp2_f32 = Fact<PerClock<16>, Assumed>;
@@ -174,16 +174,18 @@ def Array : MatrixUnit<16, 16, 16> {
   let stationary = "B";
   let load = Cycles<16>;
   let init = ZeroFlag;
-  let emit = ExternalCall<"npu_matmul", ["A", "B", "C", "UseC"]>;
+  let emit = ExternalCall<"npu_matmul", ["C", "i32:3", "B", "A", "UseC"]>;
 }
-def DmaIn : CopyEngine<"global", "scratchpad"> {
+class Dma<string from, string to, string function> : CopyEngine<from, to> {
   let maxRank = 2;
   let alignBytes = 16;
   let bandwidth = PerClock<16>;
   let latency = Cycles<200>;
   let source = Assumed;
-  let emit = ExternalCall<"npu_mvin", ["Ptr", "Stride"]>;
+  let emit = ExternalCall<function, ["Ptr", "Stride"]>;
 }
+def DmaIn : Dma<"global", "scratchpad", "npu_mvin">;
+def DmaOut : Dma<"scratchpad", "global", "npu_mvout">;
 def Requantize : VectorOp<"requantize", i32, i8, 16> {
   let scale = 1;
   let zeroPoint = 1;
@@ -200,7 +202,7 @@ def Npu : Chip<"npu"> {
   let memories = [TestMemory<"global", "core", 1073741824, 16, 200>,
                   Scratchpad<"scratchpad", "core", 262144, PerClock<64>, Cycles<2>, 4, 16, Assumed>,
                   AccumulatorMemory<"accumulator", "core", 65536, PerClock<64>, Cycles<2>, Assumed>];
-  let copies = [DmaIn];
+  let copies = [DmaIn, DmaOut];
   let units = [Array];
   let vectorOps = [Requantize];
 }
@@ -229,7 +231,7 @@ def Npu : Chip<"npu"> {
 // HEADER: static _Alignas(4096) char bytes[262144];
 // HEADER: static inline void npu_mvin(void *to, int64_t to_pitch, const void *from, int64_t from_pitch, int32_t rows, int32_t bytes) {
 // HEADER-NOT: fmopa
-// HEADER: static inline void npu_matmul(const void *a, int64_t a_pitch, const void *b, int64_t b_pitch, void *c, int64_t c_pitch, bool use_c) {
+// HEADER: static inline void npu_matmul(void *c, int64_t c_pitch, int32_t constant_1, const void *b, int64_t b_pitch, const void *a, int64_t a_pitch, bool use_c) {
 // HEADER:   const int8_t *row = (const int8_t *)((const char *)a + i * a_pitch);
 // HEADER:   int64_t sum = use_c ? sums[j] : 0;
 // HEADER:   for (int k = 0; k < 16; ++k)

@@ -164,7 +164,7 @@ def faulty : Sound<1, 8, 2> {
   let emit = LlvmIntrinsic<"llvm.x86.avx512bf16.dpbf16ps.512", ["C", "A", "B"]>;
 }
 #endif
-// BITS: record-errors.td:[[@LINE-6]]:5: error: unit 'faulty': field 'b' has 256 bits, but the argument of 'llvm.x86.avx512bf16.dpbf16ps.512' in field 'emit' has 512
+// BITS: record-errors.td:[[@LINE-6]]:5: error: unit 'faulty': field 'c' has 256 bits, but the argument of 'llvm.x86.avx512bf16.dpbf16ps.512' in field 'emit' has 512 (and the same of field 'a'; field 'b')
 
 #ifdef ARGUMENTS
 def faulty : Sound<1, 16, 2> {

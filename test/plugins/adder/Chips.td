@@ -5,7 +5,7 @@ include "dialects/Chip/Chip.td"
 defvar Invented = Guess<"a chip of the tests">;
 def Tile : InScratchpad<"scratchpad", ["row"], []>;
 
-class Adds<Elem factor, Elem sum, string intrinsic> : MatrixUnit<16, 16, 16> {
+class Adds<Elem factor, Elem sum, string intrinsic, list<string> arguments> : MatrixUnit<16, 16, 16> {
   let a = Operand<factor, Tile>;
   let b = Operand<factor, Tile>;
   let c = Operand<sum, InAccumulator<"accumulator">>;
@@ -16,10 +16,10 @@ class Adds<Elem factor, Elem sum, string intrinsic> : MatrixUnit<16, 16, 16> {
   let init = AccumulateAlways;
   let completion = WaitGroup;
   let source = Invented;
-  let emit = ExternalCall<intrinsic, ["A", "B", "C"]>;
+  let emit = ExternalCall<intrinsic, arguments>;
 }
-def adds_i8 : Adds<i8, i32, "adder_multiply_i8">;
-def adds_f16 : Adds<f16, f32, "adder_multiply_f16">;
+def adds_i8 : Adds<i8, i32, "adder_multiply_i8", ["C", "B", "i32:7", "A"]>;
+def adds_f16 : Adds<f16, f32, "adder_multiply_f16", ["A", "B", "C"]>;
 
 class Dma<string from, string to, string intrinsic> : CopyEngine<from, to> {
   let maxRank = 2;

@@ -1,4 +1,4 @@
-// RUN: env TILEWRIGHT_TARGET_PATH=%build/lib/tilewright tw-opt %s -split-input-file -bind-intrinsics -verify-diagnostics | FileCheck %s
+// RUN: env TILEWRIGHT_TARGET_PATH=%build/lib/tilewright:%build/test/plugins/adder tw-opt %s -split-input-file -bind-intrinsics -verify-diagnostics | FileCheck %s
 
 // Names of the records, signatures of their header; narrow integers fill registers as in C.
 module attributes {tilewright.target = "accelerator:npu"} {
@@ -39,6 +39,20 @@ module attributes {tilewright.target = "accelerator:npu"} {
   func.func private @tilewright.primitive.wait_copy(i32)
   func.func private @tilewright.unit.accelerator.systolic_i8(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1)
   func.func private @tilewright.vector.accelerator.requantize_i32(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)
+}
+
+// -----
+
+// Operands and constants of a unit in the order of the roles in its record: C, B, 7, A.
+module attributes {tilewright.target = "adder:one"} {
+  // CHECK: func.func private @launch(%{{.*}}: i32, %[[A:.*]]: !llvm.ptr, %[[B:.*]]: !llvm.ptr, %[[C:.*]]: !llvm.ptr, %[[PA:.*]]: i64, %[[PB:.*]]: i64, %[[PC:.*]]: i64)
+  // CHECK: %[[SEVEN:.*]] = llvm.mlir.constant(7 : i32) : i32
+  // CHECK: call @adder_multiply_i8(%[[C]], %[[PC]], %[[B]], %[[PB]], %[[SEVEN]], %[[A]], %[[PA]])
+  func.func private @launch(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr, %pa: i64, %pb: i64, %pc: i64) attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
+    call @tilewright.unit.adder.adds_i8(%a, %pa, %b, %pb, %c, %pc) : (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64) -> ()
+    return
+  }
+  func.func private @tilewright.unit.adder.adds_i8(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64)
 }
 
 // -----

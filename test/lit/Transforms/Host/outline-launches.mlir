@@ -197,7 +197,7 @@ func.func @global(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, ti
 
 // -----
 
-// expected-error @+1 {{chip cpu:x86-64 runs no lanes: it lacks levels grid, block and subgroup}}
+// expected-error @+1 {{chip cpu:x86-64 runs no lanes in blocks: it lacks a level of kind Concurrent, a register file of lanes}}
 module attributes {tilewright.target = "cpu:x86-64"} {
 }
 
