@@ -54,10 +54,25 @@ static Value beginOf(Value fragment) {
   }
 }
 
+/// A zero for each use: chains that begin as the same one add up apart.
+static void separateZeros(Operation *launch) {
+  launch->walk([](tile::ZeroOp zero) {
+    for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(zero->getUses())))
+      use.set(OpBuilder(zero).clone(*zero)->getResult(0));
+  });
+}
+
 LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription &chip) {
-  auto result = launch->walk([&](tile::MmaOp mma) -> WalkResult {
+  auto unitInBlock = [&](tile::MmaOp mma) {
     const MatrixUnit *unit = chip.unit(mma.getUnit());
-    if (!unit || !accumulatesInBlock(*unit))
+    return unit && accumulatesInBlock(*unit) ? unit : nullptr;
+  };
+  auto isInBlock = [&](tile::MmaOp mma) { return unitInBlock(mma) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (launch->walk(isInBlock).wasInterrupted())
+    separateZeros(launch);
+  auto result = launch->walk([&](tile::MmaOp mma) -> WalkResult {
+    const MatrixUnit *unit = unitInBlock(mma);
+    if (!unit)
       return WalkResult::advance();
     memory = chip.graph().named(unit->c.memory);
     Value begin = beginOf(mma.getC());
