@@ -54,6 +54,13 @@ def test_right_in_every_mode(tool, tmp_path, element, transposed, tile, shape, o
     assert unit_issues(kernels(report)[0], name) % (tiles * steps * (tile[0] // 128)) == 0, kernels(report)[0]["units"]
 
 
+def test_two_units_of_a_group(tool, tmp_path):
+    """Each adds up in entries of its own, though the sums of both begin as the same zeros."""
+    source = tmp_path / "product.mlir"
+    source.write_text(product(256, 64, 192, "f16", True, (256, 64)).replace("group=4", "group=4,subgroups_m=1"))
+    emulate(tool, source, CHIP)
+
+
 def test_accumulators_of_several_tiles(tool, tmp_path):
     """Persistent blocks: the next tile's units wait for the lanes that read the last one's."""
     source = tmp_path / "product.mlir"

@@ -24,6 +24,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ScaleImage.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "tilewright/BlockAccumulators.h"
 #include "tilewright/MachineGraph.h"
@@ -54,10 +55,25 @@ static Value beginOf(Value fragment) {
   }
 }
 
+/// A zero for each use: chains that begin as the same one add up apart.
+static void separateZeros(Operation *launch) {
+  launch->walk([](tile::ZeroOp zero) {
+    for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(zero->getUses())))
+      use.set(OpBuilder(zero).clone(*zero)->getResult(0));
+  });
+}
+
 LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription &chip) {
-  auto result = launch->walk([&](tile::MmaOp mma) -> WalkResult {
+  auto unitInBlock = [&](tile::MmaOp mma) {
     const MatrixUnit *unit = chip.unit(mma.getUnit());
-    if (!unit || !accumulatesInBlock(*unit))
+    return unit && accumulatesInBlock(*unit) ? unit : nullptr;
+  };
+  auto isInBlock = [&](tile::MmaOp mma) { return unitInBlock(mma) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (launch->walk(isInBlock).wasInterrupted())
+    separateZeros(launch);
+  auto result = launch->walk([&](tile::MmaOp mma) -> WalkResult {
+    const MatrixUnit *unit = unitInBlock(mma);
+    if (!unit)
       return WalkResult::advance();
     memory = chip.graph().named(unit->c.memory);
     Value begin = beginOf(mma.getC());
@@ -66,7 +82,7 @@ LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription
                                << "\" that do not begin as a tile.zero, or that something else uses, too";
     if (first.try_emplace(begin, entriesOfGroup).second)
       entriesOfGroup += unit->c.layout.numElements();
-    return WalkResult::advance();
+    return findsScalesInBlock(*unit) ? WalkResult(findScales(mma, *unit, chip)) : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
@@ -94,7 +110,7 @@ void LaneWriter::takeAccumulators(int64_t groups) {
   const int64_t behind = sharedUsed + phaseBytes(ring->stages) + accumulatorBytes(groups) - 8;
   accumulatorsAt = elementBehind(builder, context.loc, shared, builder.getI8Type(), behind);
   byFirstSubgroup(context, thread, hierarchy.lanes, [&] {
-    blockOps->takeAccumulators(builder, context.loc, accumulatorsAt, accumulators.entries(groups));
+    blockOps->takeAccumulators(builder, context.loc, accumulatorsAt, *accumulators.entries(groups, ring->stages));
   });
 }
 
@@ -107,7 +123,7 @@ void LaneWriter::freeAccumulators(int64_t groups) {
   context.ops.barrier(builder, context.loc);
   blockOps->beginAccesses(builder, context.loc);
   byFirstSubgroup(context, thread, hierarchy.lanes, [&] {
-    blockOps->freeAccumulators(builder, context.loc, accumulatorsAt, accumulators.entries(groups));
+    blockOps->freeAccumulators(builder, context.loc, accumulatorsAt, *accumulators.entries(groups, ring->stages));
   });
 }
 
