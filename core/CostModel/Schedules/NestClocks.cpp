@@ -232,12 +232,17 @@ void NestPlanner::price(NestSchedule &schedule) const {
   double tiles = tilesOfCore(schedule);
   StagedTime loop{{}, /*iterations=*/1, /*stages=*/1};
   IterationLoad &load = loop.load; // of all tiles, so far
+  CommandedCopies commanded;
   llvm::SmallVector<bool> placed(nest.arrays.size());
   for (const NestSchedule::Place &place : schedule.places) {
     placed[place.array] = true;
     loop.stages = std::max(loop.stages, place.stages);
-    addCopies(schedule, place, load);
+    addCopies(schedule, place, load, commanded);
   }
+  for (const auto &[times, copies] : commanded.in)
+    load.commands += times * coreClocksOf(copies);
+  for (const auto &[times, copies] : commanded.out)
+    load.core += times * coreClocksOf(copies);
   const double around = tileInstructions * (1 + schedule.places.size());
   load.core += tiles * (computeClocks(schedule) + around);
   // What is not placed the core reads and writes where it lies.

@@ -18,6 +18,7 @@
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/CostModel/Time/PipelineTime.h"
+#include <map>
 #include <numeric>
 
 namespace tilewright {
@@ -26,6 +27,11 @@ namespace tilewright {
 struct NestBox {
   llvm::SmallVector<int64_t, 4> size;
   int64_t elements() const { return std::accumulate(size.begin(), size.end(), int64_t(1), std::multiplies<>()); }
+};
+
+/// Copies of a schedule by how often they are commanded, those of one tile together.
+struct CommandedCopies {
+  std::map<double, llvm::SmallVector<TileCopyPlan, 4>> in, out;
 };
 
 class NestPlanner {
@@ -91,7 +97,8 @@ private:
   int64_t writtenOut(int64_t loop, int64_t lanes) const;
   double directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const;
   int64_t testedBits(const NestSchedule &schedule, const NestSchedule::Place &place, const NestBox &part) const;
-  void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const;
+  void addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load,
+                 CommandedCopies &commanded) const;
   void spread(NestSchedule &schedule) const;
   std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;
   std::optional<NestSchedule> inPlace(bool onAllCores) const;

@@ -113,13 +113,14 @@ int64_t NestPlanner::testedBits(const NestSchedule &schedule, const NestSchedule
   return bits;
 }
 
-/// Adds the clocks of all copies of one placement by one core.
-void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load) const {
+/// Adds the engines' clocks of all copies of one placement by one core, and to `commanded` what it commands.
+void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Place &place, IterationLoad &load,
+                            CommandedCopies &commanded) const {
   const NestShape::Array &array = nest.arrays[place.array];
   NestBox part = *box(place.array, place.at, schedule);
   TileTransfer tile;
   tile.elementBytes = array.elementBytes;
-  double slices = 1;
+  int64_t slices = 1;
   for (auto [d, size] : llvm::enumerate(part.size)) {
     if (d + 1 == part.size.size())
       tile.cols = size;
@@ -146,8 +147,11 @@ void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Pl
     if (in ? array.isRead : array.isWritten) {
       TileCopyPlan plan = planTileCopy(tile, in, cores, chip);
       (in ? load.in : load.out) += times * slices * plan.engineClocks;
-      (in ? load.commands : load.core) += times * slices * plan.coreClocks;
       load.byCore += in && !plan.engine ? times * slices * plan.coreClocks : 0;
+      plan.commands *= slices;
+      plan.engineClocks *= slices;
+      plan.coreClocks *= slices;
+      (in ? commanded.in : commanded.out)[times].push_back(plan);
     }
 }
 
