@@ -62,6 +62,15 @@ ChipTable withCachesAndVectors(const TargetDescription &chip) {
   return table;
 }
 
+/// The same with units that read columns, which cores cannot give them.
+ChipTable withUnitsOfColumns(const TargetDescription &chip) {
+  ChipTable table = withCachesAndVectors(chip);
+  table.name = "columns";
+  for (MatrixUnit &unit : table.units)
+    unit.b.majors = {"column"};
+  return table;
+}
+
 mlir::MLIRContext &programContext() {
   static auto *context = [] {
     TargetRegistry &registry = TargetRegistry::get();
@@ -69,8 +78,8 @@ mlir::MLIRContext &programContext() {
       registerLinkedTargets();
     llvm::cantFail(registry.add(std::unique_ptr<Target>(tilewrightTarget_accelerator()->create())));
     auto chip = llvm::cantFail(registry.describe("accelerator:npu"));
-    llvm::cantFail(registry.add(
-        std::make_unique<TableTarget>("between", "", std::vector<ChipTable>{withCachesAndVectors(*chip)})));
+    llvm::cantFail(registry.add(std::make_unique<TableTarget>(
+        "between", "", std::vector<ChipTable>{withCachesAndVectors(*chip), withUnitsOfColumns(*chip)})));
     mlir::DialectRegistry dialects;
     registerAllDialects(dialects);
     for (const Target *target : registry.targets())
@@ -220,6 +229,12 @@ func.func @rows(%x: tensor<37x200xf32>) -> tensor<37x200xf32> {
 })",
                      {}, true, "between:cores");
   EXPECT_TRUE(usesEngines(rows)) << "its tiles come by copies";
+}
+
+TEST(Scratchpad, UnitsThatReadNoRowsAreLeftOut) {
+  Outcome product = run(gemm("bf16", 64, 64, 64), {}, false, "between:columns");
+  EXPECT_EQ(unitCycles(product.counters.front()), 0);
+  EXPECT_NE(product.messages.find("field 'b' does not accept plain rows"), std::string::npos) << product.messages;
 }
 
 TEST(Scratchpad, ProductsAreRightInEveryMode) {
