@@ -3,7 +3,7 @@
 #   tools     bin/: the commands; lib/: libTilewright and, in tilewright/, the targets that it loads; share/tilewright/examples
 #   dev       what a vendor builds with: include/tilewright/ (headers; dialects/: classes of the description language, the tile
 #             dialect), the packages for find_package(Tilewright) and pkg-config, tw-tblgen and tw-new-target with its templates,
-#             the lit configuration of target tests
+#             the lit configuration of target tests, share/tilewright/scripts
 #   doc       share/doc/tilewright/html: pages, reference and interface as a site, where the target `docs` was built
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -43,8 +43,11 @@ install(DIRECTORY dialects/Chip dialects/Tile ${CMAKE_CURRENT_BINARY_DIR}/dialec
 install(DIRECTORY templates cmake/lit DESTINATION ${TILEWRIGHT_INSTALL_DATADIR} COMPONENT dev
   PATTERN "*.sh" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
   PATTERN "__pycache__" EXCLUDE)
-file(GLOB examples CONFIGURE_DEPENDS examples/*.mlir)
-install(FILES ${examples} DESTINATION ${TILEWRIGHT_INSTALL_DATADIR}/examples COMPONENT tools)
+# What pages cite as examples/... and scripts/... stands below share/tilewright under the same name.
+install(DIRECTORY examples DESTINATION ${TILEWRIGHT_INSTALL_DATADIR} COMPONENT tools
+  PATTERN "build" EXCLUDE PATTERN "__pycache__" EXCLUDE
+  REGEX "\\.(sh|py)$" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+install(PROGRAMS scripts/vendor-lines.py DESTINATION ${TILEWRIGHT_INSTALL_DATADIR}/scripts COMPONENT dev)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/docs/site/html DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tilewright COMPONENT doc
   OPTIONAL EXCLUDE_FROM_ALL) # `cmake --install build/release --component doc`
 install(EXPORT TilewrightTargets NAMESPACE Tilewright:: DESTINATION ${package_dir} COMPONENT dev)

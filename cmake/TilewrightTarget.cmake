@@ -91,32 +91,35 @@ endfunction()
 
 # tilewright_target_tests(NAME [DIRECTORY test]): the tests of the plugin NAME for ctest.
 #   NAME-lit           every .mlir and .test file below DIRECTORY by its RUN lines; %plugin is the loadable library, %plugin-dir
-#                      its folder, and the commands of this package are on the path
-#   NAME-conformance   tw-conformance on the target's default chip, with TILEWRIGHT_CONFORMANCE_OPTIONS (a list; its first value
-#                      is that of the environment, else --quick)
+#                      its folder, %device tw-run's option for TILEWRIGHT_DEVICE, and the commands of this package are on the path
+#   NAME-conformance   tw-conformance on the target's default chip and TILEWRIGHT_DEVICE, with TILEWRIGHT_CONFORMANCE_OPTIONS (a
+#                      list; its first value is that of the environment, else --quick --max-refused=0)
+# TILEWRIGHT_DEVICE is a device of tw-run: auto (the default), model, exec:PROG, ...
 function(tilewright_target_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "DIRECTORY" "")
   if(NOT ARG_DIRECTORY)
     set(ARG_DIRECTORY test)
   endif()
   cmake_path(ABSOLUTE_PATH ARG_DIRECTORY BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set(TILEWRIGHT_DEVICE auto CACHE STRING "Where programs run in the tests of targets: a device of tw-run")
   set(suite ${CMAKE_CURRENT_BINARY_DIR}/lit)
   set(plugin $<TARGET_FILE:tilewright-plugin-${name}>)
   file(GENERATE OUTPUT ${suite}/lit.site.cfg.py CONTENT "config.name = '${name}'
 config.test_source_root = '${ARG_DIRECTORY}'
 config.test_exec_root = '${suite}/results'
 config.plugin = '${plugin}'
+config.device = r''' ${TILEWRIGHT_DEVICE} '''.strip()
 config.tools = ['${TILEWRIGHT_BIN_DIR}', '${TILEWRIGHT_LLVM_TOOLS_DIR}']
 lit_config.load_config(config, '${TILEWRIGHT_DATA_DIR}/lit/lit.cfg.py')
 ")
   add_test(NAME ${name}-lit COMMAND ${TILEWRIGHT_LLVM_TOOLS_DIR}/lit -sv ${suite})
   if(TARGET Tilewright::tw-conformance)
-    set(options "--quick")
+    set(options --quick --max-refused=0)
     if(DEFINED ENV{TILEWRIGHT_CONFORMANCE_OPTIONS})
       set(options "$ENV{TILEWRIGHT_CONFORMANCE_OPTIONS}")
     endif()
     set(TILEWRIGHT_CONFORMANCE_OPTIONS "${options}" CACHE STRING "Options of tw-conformance in the tests of targets")
     add_test(NAME ${name}-conformance COMMAND Tilewright::tw-conformance --load-target=${plugin} --target ${name}
-      ${TILEWRIGHT_CONFORMANCE_OPTIONS})
+      --device=${TILEWRIGHT_DEVICE} ${TILEWRIGHT_CONFORMANCE_OPTIONS})
   endif()
 endfunction()

@@ -15,6 +15,7 @@
 #include "core/Pages/Html.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <map>
@@ -136,5 +137,8 @@ std::string conformance::toHtml(const Report &report) {
     body += html::section("refused", "Refused by the compiler", list(report, Status::Refused));
   std::string lead = formatv("{0} run, {1} cases on the device '{2}' in {3:f1} s.", report.mode, report.results.size(),
                              report.device, report.seconds);
+  if (std::vector<std::string> often = report.refusedTooOften(); !often.empty())
+    lead += formatv(" The compiler refuses more than {0}% of the cases of {1}.", report.mostRefused,
+                    llvm::join(often, ", "));
   return html::page("Conformance of " + report.target, lead, body);
 }

@@ -13,6 +13,7 @@
 #include "core/Conformance/Report.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -24,6 +25,21 @@ using namespace tilewright::conformance;
 
 size_t Report::count(Status status) const {
   return llvm::count_if(results, [&](const Result &result) { return result.outcome.status == status; });
+}
+
+std::vector<std::string> Report::refusedTooOften() const {
+  std::vector<std::string> found;
+  for (const char *family : families) {
+    size_t ran = 0, refused = 0;
+    for (const Result &result : results) {
+      bool counts = result.one->family == family && result.outcome.status != Status::Skipped;
+      ran += counts;
+      refused += counts && result.outcome.status == Status::Refused;
+    }
+    if (refused * 100 > ran * mostRefused)
+      found.push_back(family);
+  }
+  return found;
 }
 
 std::string Report::command(const Case &one) const {
@@ -92,6 +108,9 @@ void conformance::printTable(const Report &report, llvm::raw_ostream &os) {
                           llvm::formatv("{0:f1}", result.one->program->operations / result.outcome.seconds * 1e-9));
   os << llvm::formatv("\n{0} passed, {1} failed, {2} refused, {3} skipped\n", report.count(Status::Passed),
                       report.count(Status::Failed), report.count(Status::Refused), report.count(Status::Skipped));
+  if (std::vector<std::string> often = report.refusedTooOften(); !often.empty())
+    os << llvm::formatv("REFUSED: more than {0}% of the cases of {1}, which --max-refused={0} forbids\n",
+                        report.mostRefused, llvm::join(often, ", "));
 }
 
 llvm::json::Object conformance::toJson(const Report &report) {
@@ -134,5 +153,7 @@ llvm::json::Object conformance::toJson(const Report &report) {
                             {"failed", number(Status::Failed)},
                             {"refused", number(Status::Refused)},
                             {"skipped", number(Status::Skipped)},
+                            {"max_refused_percent", static_cast<int64_t>(report.mostRefused)},
+                            {"refused_too_often", llvm::json::Array(report.refusedTooOften())},
                             {"cases", std::move(cases)}};
 }

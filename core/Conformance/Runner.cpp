@@ -54,14 +54,15 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   std::unique_ptr<Runner> runner(new Runner(options));
   runner->description = *chip;
   std::string &device = runner->options.device;
-  llvm::Error here = checkRunsHere(options.target);
-  bool launches = (*chip)->graph().startsLaunches(), runsHere = !here && !launches;
-  std::string why = llvm::toString(std::move(here));
-  if (device == "auto")
-    device = runsHere ? "host" : launches ? "emulator" : "model";
-  if (device == "host" && !runsHere)
-    return llvm::createStringError(
-        why.empty() ? "programs of '" + options.target + "' are launches; use --device emulator" : why);
+  if (device == "auto") {
+    auto found = defaultDevice(options.target);
+    if (!found)
+      return found.takeError();
+    device = *found;
+  } else if (device == "host") {
+    if (llvm::Error error = checkRunsHere(options.target))
+      return error;
+  }
   if (runner->isProcess()) {
     // Started once here for its answer, then again by each worker.
     auto opened = runner->openDevice();
@@ -72,7 +73,8 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   } else if (runner->isDriven() && options.opener) {
     runner->timed = true; // opened by each worker: a driver does not survive a fork
   } else if (device != "host" && device != "emulator" && device != "model") {
-    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator, model, gpu or exec:PROG");
+    return llvm::createStringError("unknown device '" + device +
+                                   "'; expected host, emulator, model, gpu, exec:PROG or auto");
   }
   DialectRegistry registry;
   registerAllDialects(registry);

@@ -119,9 +119,12 @@ LogicalResult CPrinter::cast(UnrealizedConversionCastOp op) {
   FailureOr<std::string> word = type(op, memref.getElementType());
   if (failed(word))
     return failure();
-  std::string variable = fresh();
-  line() << *word << " *" << variable << " = (" << *word << " *)" << array->pointer << ";\n";
-  array->pointer = variable;
+  // One of which only extents are asked for needs no pointer of its type.
+  if (!llvm::all_of(op.getResult(0).getUsers(), llvm::IsaPred<memref::DimOp>)) {
+    std::string variable = fresh();
+    line() << *word << " *" << variable << " = (" << *word << " *)" << array->pointer << ";\n";
+    array->pointer = variable;
+  }
   arrays[op.getResult(0)] = *array;
   return success();
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/HostCheck.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -44,7 +45,10 @@ llvm::Error tilewright::checkRunsHere(llvm::StringRef targetAndChip) {
     return description.takeError();
   const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   const std::string arch = llvm::Triple(llvm::sys::getProcessTriple()).getArchName().str();
-  std::string reason = whyNotHere((*description)->codegen(), arch, features);
+  auto whyNot = [&](const TargetDescription &chip) -> std::string {
+    return chip.graph().startsLaunches() ? "its programs are launches" : whyNotHere(chip.codegen(), arch, features);
+  };
+  std::string reason = whyNot(**description);
   if (reason.empty())
     return llvm::Error::success();
 
@@ -59,12 +63,25 @@ llvm::Error tilewright::checkRunsHere(llvm::StringRef targetAndChip) {
     auto chip = (*target)->describe(name);
     if (!chip)
       llvm::consumeError(chip.takeError());
-    else if (whyNotHere((*chip)->codegen(), arch, features).empty())
+    else if (whyNot(**chip).empty())
       runnable.push_back(((*target)->name() + ":" + name).str());
   }
   std::string offer = runnable.empty() ? "" : ", or run it here for " + llvm::join(runnable, ", ");
-  return llvm::createStringError(
-      llvm::formatv("code for '{0}:{1}' does not run here: {2}; compile it with tw-compile for "
-                    "a machine that has it{3}",
-                    (*description)->target(), (*description)->chip(), reason, offer));
+  const char *instead = (*description)->graph().startsLaunches() ? "emulator" : "model";
+  return llvm::createStringError(llvm::formatv(
+      "code for '{0}:{1}' does not run here: {2}; run it with --device {3}, or with --device exec:PROG on a "
+      "simulator or board that has it, or compile it for such a machine with tw-compile{4}",
+      (*description)->target(), (*description)->chip(), reason, instead, offer));
+}
+
+llvm::Expected<std::string> tilewright::defaultDevice(llvm::StringRef targetAndChip) {
+  auto description = TargetRegistry::get().describe(targetAndChip);
+  if (!description)
+    return description.takeError();
+  if ((*description)->graph().startsLaunches())
+    return "emulator";
+  llvm::Error here = checkRunsHere(targetAndChip);
+  const bool runsHere = !here;
+  llvm::consumeError(std::move(here));
+  return runsHere ? "host" : "model";
 }

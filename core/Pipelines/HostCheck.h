@@ -25,9 +25,14 @@ struct CodegenTarget;
 /// false: lacks it; absent: not known); empty if it can. What counts are the features that the chip's record states.
 std::string whyNotHere(const CodegenTarget &code, llvm::StringRef arch, const llvm::StringMap<bool> &features);
 
-/// Success if this machine executes code for "target:chip"; an error says what is missing, and which chips of the
-/// target it could run.
+/// Success if this machine executes code for "target:chip"; an error says what is missing, which devices run it instead
+/// (functions: the model; launches: the emulator), and which chips of the target this machine could run. Programs that
+/// are launches run on no host, whatever LLVM's words for their code are.
 llvm::Error checkRunsHere(llvm::StringRef targetAndChip);
+
+/// What runs programs for "target:chip" here, in the words of `--device`: "host" where this machine executes its code,
+/// "emulator" where programs are launches, else "model". An error is that of a chip which is not known.
+llvm::Expected<std::string> defaultDevice(llvm::StringRef targetAndChip);
 
 } // namespace tilewright
 

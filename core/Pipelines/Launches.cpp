@@ -131,6 +131,11 @@ llvm::Expected<std::string> LaunchCode::artifact() {
     else
       reasons += (reasons.empty() ? "" : "; ") + llvm::toString(one.takeError());
   }
+  if (reasons.empty() && images.empty())
+    return llvm::createStringError("no code could be written: target '" + chip->target() +
+                                   "' names no kinds of code; override imageKinds() and image() of its class "
+                                   "(docs/bring-up.md, 'Your own runtime'), or write LLVM IR for a back end of yours: "
+                                   "-o OUT.ll");
   if (images.empty())
     return llvm::createStringError("no code could be written: " + reasons);
   return container((chip->target() + ":" + chip->chip()).str(), codeGenerator->machine().getTargetCPU(),

@@ -32,7 +32,8 @@ struct Arguments {
   cl::OptionCategory category{"tw-conformance options"};
   TargetOptions target{category};
   cl::opt<std::string> device{
-      "device", cl::desc("Where programs run: host, emulator, model, gpu or exec:PROG (default: what runs the chip)"),
+      "device",
+      cl::desc("Where programs run: host, emulator, model, gpu, exec:PROG or auto, what runs the chip (default)"),
       cl::init("auto"), cl::cat(category)};
   cl::opt<bool> quick{"quick", cl::desc("A cover of the space in at most two minutes (default)"), cl::cat(category)};
   cl::opt<bool> full{"full", cl::desc("Every combination"), cl::cat(category)};
@@ -44,6 +45,10 @@ struct Arguments {
   cl::opt<std::string> keep{"keep", cl::desc("Directory for program and arrays of each case"), cl::value_desc("DIR"),
                             cl::cat(category)};
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a case may take"), cl::init(120), cl::cat(category)};
+  cl::opt<unsigned> mostRefused{
+      "max-refused",
+      cl::desc("Percent of a family's cases that the compiler may refuse; with more the run has failed (default 50)"),
+      cl::value_desc("P"), cl::init(50), cl::cat(category)};
   cl::opt<unsigned> jobs{"jobs", cl::desc("Worker processes (0: all in this process; default: the processors)"),
                          cl::init(std::max(1u, std::thread::hardware_concurrency())), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of the values"), cl::init(0), cl::cat(category)};
@@ -78,6 +83,9 @@ int main(int argc, char **argv) {
     return fail("--quick and --full exclude each other");
   if (!(arguments.timeout > 0))
     return fail("--timeout expects a positive number of seconds");
+
+  if (arguments.mostRefused > 100)
+    return fail("--max-refused expects a percentage, 0 (none may be refused) to 100");
 
   RunnerOptions options;
   options.target = arguments.target.target;
@@ -118,6 +126,7 @@ int main(int argc, char **argv) {
   report.target = ((*runner)->chip().target() + ":" + (*runner)->chip().chip()).str();
   report.device = (*runner)->device().str();
   report.mode = arguments.full ? "full" : "quick";
+  report.mostRefused = arguments.mostRefused;
   for (const std::string &plugin : arguments.target.plugins)
     report.options += "--load-target=" + plugin + " ";
   report.options += "--target " + options.target + " --device '" + report.device + "'";
@@ -149,5 +158,5 @@ int main(int argc, char **argv) {
     llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(toJson(report))) << "\n";
   else
     printTable(report, llvm::outs());
-  return finish(failures ? 2 : 0);
+  return finish(failures || !report.refusedTooOften().empty() ? 2 : 0);
 }

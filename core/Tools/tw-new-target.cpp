@@ -36,15 +36,10 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-enum class Kind { Simd, Simt, Scratchpad };
-
 struct Arguments {
   cl::OptionCategory category{"tw-new-target options"};
   cl::opt<std::string> name{cl::Positional, cl::Required, cl::desc("NAME"), cl::cat(category)};
-  cl::opt<Kind> kind{"kind", cl::Required, cl::desc("What kind of chip it is:"), cl::cat(category),
-                     cl::values(clEnumValN(Kind::Simd, "simd", "cores with vector units and caches"),
-                                clEnumValN(Kind::Simt, "simt", "a grid of blocks of lanes"),
-                                clEnumValN(Kind::Scratchpad, "scratchpad", "cores with scratchpads and copy engines"))};
+  cl::opt<std::string> kind{"kind", cl::desc("What kind of chip it is: simd, simt or scratchpad"), cl::cat(category)};
   cl::opt<std::string> directory{"dir", cl::Required, cl::desc("Folder of the new project: empty, or not there yet"),
                                  cl::value_desc("D"), cl::cat(category)};
   cl::opt<bool> noGlobalAccess{"no-global-access", cl::cat(category),
@@ -55,12 +50,14 @@ struct Arguments {
 constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> globalAccess{"defvar reachesGlobal = 1;",
                                                                            "defvar reachesGlobal = 0;"};
 
-/// The folder of a kind, and the words in it that stand for the target's name.
+/// A kind of chip, its folder, and the words in it that stand for the target's name.
 struct Template {
-  llvm::StringLiteral folder, name, camelName;
+  llvm::StringLiteral kind, summary, folder, name, camelName;
 };
 constexpr Template templates[] = {
-    {"simd", "@NAME@", "@Name@"}, {"simt", "@NAME@", "@Name@"}, {"accelerator", "accelerator", "Accelerator"}};
+    {"simd", "cores with vector units and caches", "simd", "@NAME@", "@Name@"},
+    {"simt", "a grid of blocks of lanes", "simt", "@NAME@", "@Name@"},
+    {"scratchpad", "cores with scratchpads and copy engines", "accelerator", "accelerator", "Accelerator"}};
 
 /// Words of C++, and namespaces, that a namespace of a target cannot be called.
 constexpr llvm::StringLiteral reservedWords =
@@ -88,6 +85,18 @@ static llvm::Error checkName(llvm::StringRef name) {
     if (known->name() == name)
       return refuse("this build has a target of that name already");
   return llvm::Error::success();
+}
+
+/// The template of a kind; an error lists the kinds.
+static llvm::Expected<Template> templateOf(llvm::StringRef kind) {
+  std::string kinds;
+  for (const Template &known : templates) {
+    if (known.kind == kind)
+      return known;
+    kinds += formatv("{0}--kind {1} ({2})", kinds.empty() ? "" : ", ", known.kind, known.summary);
+  }
+  return createStringError((kind.empty() ? "the kind of chip is missing" : "unknown kind of chip '" + kind + "'") +
+                           "; expected " + kinds);
 }
 
 /// The folder must be empty or absent; a file of that name is refused too.
@@ -193,16 +202,18 @@ static llvm::Error run(const Arguments &arguments, const char *argv0) {
     return error;
   if (llvm::Error error = checkDirectory(arguments.directory))
     return error;
-  const Template &made = templates[static_cast<int>(arguments.kind.getValue())];
-  llvm::Expected<std::string> from = templateDirectory(made.folder, argv0);
+  llvm::Expected<Template> made = templateOf(arguments.kind);
+  if (!made)
+    return made.takeError();
+  llvm::Expected<std::string> from = templateDirectory(made->folder, argv0);
   if (!from)
     return from.takeError();
 
-  if (arguments.noGlobalAccess && arguments.kind != Kind::Scratchpad)
+  if (arguments.noGlobalAccess && arguments.kind != "scratchpad")
     return createStringError("--no-global-access is for --kind scratchpad: cores of the other kinds load and store "
                              "global memory");
-  std::vector<std::pair<std::string, std::string>> words{{made.name.str(), arguments.name},
-                                                         {made.camelName.str(), camelCase(arguments.name)},
+  std::vector<std::pair<std::string, std::string>> words{{made->name.str(), arguments.name},
+                                                         {made->camelName.str(), camelCase(arguments.name)},
                                                          {"@VERSION@", TILEWRIGHT_VERSION}};
   if (arguments.noGlobalAccess)
     words.emplace_back(globalAccess.first.str(), globalAccess.second.str());

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
 #include "core/Tools/Command.h"
@@ -41,7 +42,9 @@ struct Arguments {
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
   ProveOption prove{category};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
-  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator, model, gpu or exec:PROG"),
+  cl::opt<std::string> device{"device",
+                              cl::desc("Where the program runs: host, emulator, model, gpu, exec:PROG, or auto: the "
+                                       "first of host, emulator and model that runs the chip's programs"),
                               cl::init("host"), cl::cat(category)};
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
                           cl::cat(category)};
@@ -321,6 +324,12 @@ int main(int argc, char **argv) {
   if (llvm::Error error = prover.check())
     return fail(std::move(error));
 
+  if (arguments.device == "auto") {
+    auto device = defaultDevice(program.target);
+    if (!device)
+      return fail(device.takeError());
+    arguments.device = *device;
+  }
   options.place.emulator = arguments.device == "emulator";
   options.place.model = arguments.device == "model";
   options.referenceTarget = program.target.getDefault().getValue();
@@ -336,7 +345,7 @@ int main(int argc, char **argv) {
   } else if (arguments.device == "gpu") {
     options.place.driver = tw_device_open;
   } else if (!options.place.emulator && !options.place.model && arguments.device != "host") {
-    return fail("unknown device '" + arguments.device + "'; expected host, emulator, model, gpu or exec:PROG");
+    return fail("unknown device '" + arguments.device + "'; expected host, emulator, model, gpu, exec:PROG or auto");
   }
   if (arguments.modes && !options.place.emulator)
     return fail("--modes needs --device emulator");

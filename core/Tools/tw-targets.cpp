@@ -57,9 +57,10 @@ static void printChip(const TargetDescription &chip, raw_ostream &os) {
   os << "  levels ";
   for (const Level &level : chip.levels())
     os << " " << level.count << " x " << level.name;
-  os << "\n  memories, in bytes per clock and clocks\n";
+  os << "\n  memories: the level that each belongs to, bytes, bytes per clock, clocks\n";
   for (const Memory &memory : chip.memories()) {
-    os << llvm::format("    %-11s %-10s", memory.name.c_str(), html::bytes(memory.bytes).c_str());
+    os << llvm::format("    %-11s %-9s %-10s", memory.name.c_str(), memory.level.c_str(),
+                       html::bytes(memory.bytes).c_str());
     if (memory.kind == MemoryKind::RegisterFile)
       os << llvm::format(" %lld registers of %lld bytes\n", static_cast<long long>(memory.entries),
                          static_cast<long long>(memory.entryBytes));

@@ -12,7 +12,7 @@ defvar reachesGlobal = 1;
 /// Rows of a tile, some bytes apart on both sides.
 class Dma<string from, string to, string intrinsic> : CopyEngine<from, to> {
   let maxRank = 2;
-  let alignBytes = !if(reachesGlobal, 16, 1); // the core moves what lies otherwise
+  let alignBytes = !if(reachesGlobal, 16, 1); // the core moves what lies otherwise; where it cannot, the engine must
   let burstBytes = 4096;
   let queueDepth = 8;
   let bandwidth = PerClock<32>;

@@ -1,5 +1,5 @@
 """torch.device("@NAME@"): after `import torch_device`, PyTorch's tensors, operations, gradients and
-torch.compile(model, backend="tilewright") run on chips of @NAME@, as code of this machine.
+torch.compile(model, backend="tilewright") run on chips of @NAME@, as code of this machine (so `triple` must be this machine's).
 docs/pytorch.md of Tilewright says more.
 
     python torch_device.py      trains a small network on the device and on the host, and compares

@@ -34,7 +34,7 @@ def @Name@1 : Chip<"@NAME@1"> {
   let copies = [CopyIn];
   let laneInstructions = [LaneInstruction<"barrier", InlineAsm<"@NAME@.barrier", []>>];
   let units = Units;
-  // Instructions of a subgroup per clock of one multiprocessor.
+  // Instructions of a subgroup per clock of one multiprocessor; `issue`, of all kinds: its issue slots, and so its matrix units.
   let issue = Fact<PerClock<4>, Sheet>; let fma_f32 = Fact<PerClock<4>, Sheet>; let add_f32 = Fact<PerClock<4>, Sheet>;
   let exp2_f32 = Fact<PerClock<1, 2>, Sheet>; let load = Fact<PerClock<1>, Sheet>; let store = Fact<PerClock<1>, Sheet>;
   let shuffle = Fact<PerClock<1>, Sheet>;

@@ -13,7 +13,7 @@ def mma_16x8x16_f16 : MatrixUnit<16, 8, 16> {
   let a = Operand<f16, InRegisters<A16x16>>;
   let b = Operand<f16, InRegisters<B16x8>>;
   let c = Operand<f32, InRegisters<C16x8>>;
-  let issue = Cycles<8>;    // of one of the four schedulers of a multiprocessor
+  let issue = Cycles<8>;    // of one issue slot; a multiprocessor has `issue` of Chips.td of them, each with its own unit
   let latency = Cycles<25>; // until a dependent one can start
   let source = Guess<"a chip that exists on paper">;
   let emit = ExternalCall<"@NAME@_mma_16x8x16_f16", ["A", "B", "C"]>;

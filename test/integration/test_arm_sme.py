@@ -92,7 +92,7 @@ def server(tmp_path_factory):
     if not shutil.which("qemu-aarch64") or not (SYSROOT / "lib/crt1.o").exists():
         pytest.skip("needs the packages qemu-user and libc6-dev-arm64-cross")
     path = tmp_path_factory.mktemp("sme") / "device"
-    subprocess.run([str(EXAMPLE / "device/build.sh"), str(path)], check=True)
+    subprocess.run([str(SOURCE / "examples/device-server/build.sh"), str(path)], check=True)
     return path
 
 

@@ -181,13 +181,29 @@ def test_programs_and_units_go_to_a_device(tmp_path):
     assert result.returncode == 2 and "no driver of NVIDIA on this machine" in result.stdout, result.stdout
 
 
+@pytest.mark.parametrize("options, status", [([], 2), (["--max-refused=66"], 2), (["--max-refused=67"], 0)])
+def test_a_family_that_is_mostly_refused_fails(options, status):
+    """Two of three products call a function that this machine does not have: the exit status and the last line say so."""
+    command = [BUILD / "bin/tw-conformance", f"--load-target={BUILD}/test/plugins/power/libtilewright-target-power.so",
+               "--target=power:calls", "--device=host", "--filter=contraction/matmul/bf16.*/7x13x5/*",
+               "--filter=contraction/matmul/f32.*/7x13x5/*", "--filter=transpose/*/f32/*", *options]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == status, result.stdout
+    said = "of the cases of contraction, which --max-refused=" in result.stdout.splitlines()[-1]
+    assert said == (status == 2) and ", 0 failed, 2 refused, 0 skipped" in result.stdout, result.stdout
+    if options:
+        report = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120).stdout)
+        assert report["refused_too_often"] == ["contraction"] * (status == 2) and report["max_refused_percent"] == int(options[0][-2:])
+
+
 @pytest.mark.parametrize("arguments, message", [
-    (["--device=moon"], "unknown device 'moon'; expected host, emulator, model, gpu or exec:PROG"),
+    (["--device=moon"], "unknown device 'moon'; expected host, emulator, model, gpu, exec:PROG or auto"),
     (["--filter=no-such-case"], "no case has a name that --filter means; see --list"),
     (["--filter=a[b"], "invalid glob pattern"),
     (["--target=cpu:zen9"], "unknown chip of target 'cpu' 'zen9'; did you mean"),
     (["--target=nvidia:A100", "--device=host"], "does not run here"),
     (["--quick", "--full"], "--quick and --full exclude each other"),
+    (["--max-refused=101"], "--max-refused expects a percentage, 0 (none may be refused) to 100"),
     (["--timeout=-1"], "--timeout expects a positive number of seconds"),
 ])
 def test_bad_input(arguments, message):

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from conftest import BUILD, SOURCE
+from scratchpads import as_library
 
 PLUGIN = BUILD / "test/plugins/dmaonly/libtilewright-target-dmaonly.so"
 CHIP = [f"--load-target={PLUGIN}", "--target", "dmaonly:npu"]
@@ -55,6 +56,9 @@ def test_soft_max_of_rows_short_and_longer_than_the_scratchpad(tool, tmp_path, s
 
 def test_sizes_that_only_the_run_knows(tool, tmp_path):
     run(tool, SOFTMAX.format("?x?", DYNAMIC), tmp_path, "--sizes", "37,333")
+    # As C, in which the core has no pointer to an array that engines alone reach: no warning.
+    chip = PLUGIN, "dmaonly:npu", BUILD / "test/plugins/dmaonly-build"
+    as_library(tool, tmp_path, tmp_path / "program.mlir", "c", chip)
 
 
 SUM = """func.func @f(%x: tensor<512x1024xf32>, %y: tensor<512x1024xf32>) -> tensor<512x1024xf32> {

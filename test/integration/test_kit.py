@@ -106,6 +106,22 @@ INT8 = """func.func @gemm(%a: tensor<40x64xi8>, %b: tensor<64x24xi8>, %c: tensor
 """
 
 
+MIXED = """func.func @gemm(%a: tensor<40x64xi8>, %b: tensor<64x24xi8>, %c: tensor<40x24xi32>) -> tensor<40x24xi32> {
+  %d = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<40x64xi8>, tensor<64x24xi8>) outs(%c : tensor<40x24xi32>) {
+  ^bb0(%u: i8, %v: i8, %s: i32):
+    %x = arith.extsi %u : i8 to i32
+    %y = arith.extui %v : i8 to i32
+    %p = arith.muli %x, %y : i32
+    %r = arith.addi %s, %p : i32
+    linalg.yield %r : i32
+  } -> tensor<40x24xi32>
+  return %d : tensor<40x24xi32>
+}
+"""
+
+
 def test_one_more_unit_is_one_record(projects, prefix, tmp_path):
     """At most 12 lines in one file of the vendor; the compiler takes the unit, and the emulator executes it."""
     folder = tmp_path / "project"
@@ -118,6 +134,9 @@ def test_one_more_unit_is_one_record(projects, prefix, tmp_path):
     records.write_text(changed)
     report = json.loads(run(sys.executable, SOURCE / "scripts/vendor-lines.py", folder, "--kind", "simt", "--json"))
     assert report["own_lines"] <= 12 and list(report["own_files"]) == ["MatrixUnits.td"], report
+    # Beside it one of mixed signs, for the products that have them the other way round.
+    mixed = UNIT[UNIT.index("def "):].replace("32_i8", "32_u8").replace("i8, InRegisters<A16x32>", "u8, InRegisters<A16x32>")
+    records.write_text(changed.replace(listed, mixed + "\n" + listed).replace("Units = [", "Units = [mma_16x8x32_u8, "))
     run("cmake", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-S", folder)
     run("cmake", "--build", folder / "build")
     program = tmp_path / "int8.mlir"
@@ -126,6 +145,9 @@ def test_one_more_unit_is_one_record(projects, prefix, tmp_path):
     explained = run(prefix / "bin/tw-compile", *options, "--explain")
     assert f"{NAME}.mma_16x8x32_i8" in explained, explained
     assert "largest" in run(prefix / "bin/tw-run", *options, "--device", "emulator", "--modes", "--verify")
+    program.write_text(MIXED)
+    explained = run(prefix / "bin/tw-compile", *options, "--explain")
+    assert f'unit "{NAME}.mma_16x8x32_u8" takes them with A and B exchanged' in explained, explained
 
 
 def test_example_against_the_installation(prefix, tmp_path):
@@ -228,6 +250,57 @@ def test_names_that_are_refused(tool, tmp_path, name, why):
                             capture_output=True, text=True)
     assert result.returncode == 1 and why in result.stderr, result
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("options, what", [([], "the kind of chip is missing"), (["--kind=gpu"], "unknown kind of chip 'gpu'")])
+def test_kinds_are_listed(tmp_path, options, what):
+    result = subprocess.run([BUILD / "bin/tw-new-target", NAME, "--dir", tmp_path / "new", *options], capture_output=True, text=True)
+    assert result.returncode == 1 and f"error: {what}; expected --kind simd (" in result.stderr, result
+    assert all(f"--kind {kind} (" in result.stderr for kind in KINDS) and not (tmp_path / "new").exists(), result
+
+
+def test_what_a_scaffold_does_not_do_yet_is_said(projects, prefix, tmp_path):
+    """A SIMT chip whose code is this machine's by its triple: its launches have the emulator, and no image before a hook makes one."""
+    folder = projects("simt")[0]
+    options = [folder / "test/gemm.mlir", f"--load-target={plugin_of(folder)}", "--target", NAME]
+    message = run(prefix / "bin/tw-run", *options, "--sizes=4,4,4", expect=1)
+    assert f"'{NAME}:{NAME}1' does not run here: its programs are launches; run it with --device emulator, or with --device exec:PROG" in message
+    message = run(prefix / "bin/tw-compile", *options, "-o", tmp_path / "gemm.tw", expect=1)
+    assert f"no code could be written: target '{NAME}' names no kinds of code; override imageKinds() and image()" in message
+
+
+def test_where_tests_of_a_scaffold_run(projects, prefix, tmp_path):
+    """One variable moves programs and conformance to a device; what may be refused is said, and that is nothing."""
+    build, device = tmp_path / "build", "exec:false 'my server'"
+    run("cmake", "-S", projects("simd")[0], "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DTILEWRIGHT_DEVICE={device}")
+    said = run("ctest", "--test-dir", build, "-N", "-V")
+    assert f'"--device={device}" "--quick" "--max-refused=0"' in said, said
+    (build / "lib/tilewright").mkdir(parents=True, exist_ok=True)
+    shutil.copy(plugin_of(projects("simd")[0]), build / "lib/tilewright")
+    said = run("/usr/lib/llvm-22/bin/lit", "-a", build / "lit", "--filter", "copy", expect=1)
+    assert "the device 'false 'my server''" in said, said
+
+
+#: Paths of pages that are no file of the tree: those of the project that bring-up.md makes, and placeholders.
+OTHER_PATHS = re.compile(r"docs/bring-up.md test/|docs/testing.md test/(fuzz/corpus/NAME|integration/test_|lit/Transforms/FOLDER/)")
+
+
+def test_paths_that_pages_cite(prefix):
+    """Each exists in the source tree; examples, templates and what a vendor is told to use also in an installation (docs/README.md)."""
+    places = {"examples": "share/tilewright", "templates": "share/tilewright", "dialects": "include/tilewright"}
+    cited = {(page.relative_to(SOURCE).as_posix(), path) for page in (SOURCE / "docs").rglob("*.md") for path in re.findall(
+        r"(?<![\w/.\-@])(?:\.\./)*((?:examples|templates|scripts|test|core|targets|dialects|cmake|python)/[\w./-]*\w)", page.read_text())}
+    cited = {(page, path) for page, path in cited if not OTHER_PATHS.match(f"{page} {path}")}
+    assert len(cited) > 100
+    missing = {(page, path) for page, path in cited if not (SOURCE / path).exists()}
+    for page, path in cited:
+        place = "share/tilewright" if path == "scripts/vendor-lines.py" else places.get(path.split("/")[0])
+        if place and not (prefix / place / path).exists():
+            missing.add((page, f"installed {path}"))
+    assert not missing
+    report = json.loads(run(sys.executable, prefix / "share/tilewright/scripts/vendor-lines.py", prefix / "share/tilewright/examples/power",
+                            "--json"))
+    assert report["lines"] > 0
 
 
 def test_folders_that_are_refused(tmp_path):

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions unlike all others of the tree, by records alone (test/plugins/power): accumulators that are vectors of bits, read
+"""Instructions unlike all others of the tree, by records alone (examples/power): accumulators that are vectors of bits, read
 as four vectors, operands that are pairs of registers, and moves and products that are functions beside the records. On this
 machine, by the functional models, and under the emulator of the processor."""
 
@@ -14,7 +14,7 @@ import pytest
 
 from conftest import BUILD, FULL, SOURCE
 
-RECORDS = SOURCE / "test/plugins/power"
+RECORDS = SOURCE / "examples/power"
 PLUGIN = BUILD / "test/plugins/power/libtilewright-target-power.so"
 SYSROOT = pathlib.Path("/usr/powerpc64le-linux-gnu")
 
@@ -50,14 +50,11 @@ def test_models_stand_for_functions(tool, chip):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The device of examples/arm-sme, for this processor."""
+    """The device of examples/device-server, for this processor."""
     if not shutil.which("qemu-ppc64le") or not (SYSROOT / "lib/crt1.o").exists():
         pytest.skip("needs the packages qemu-user and libc6-dev-ppc64el-cross")
-    path, lib = tmp_path_factory.mktemp("power") / "device", SYSROOT / "lib"
-    subprocess.run(["/usr/lib/llvm-22/bin/clang", "--target=powerpc64le-linux-gnu", "-O1", "-isystem", SYSROOT / "include", "-c",
-                    SOURCE / "examples/arm-sme/device/server.c", "-o", f"{path}.o"], check=True)
-    subprocess.run(["/usr/lib/llvm-22/bin/ld.lld", "-dynamic-linker", "/lib64/ld64.so.2", lib / "crt1.o", lib / "crti.o",
-                    f"{path}.o", "-L", lib, "-lc", lib / "crtn.o", "-o", path], check=True)
+    path = tmp_path_factory.mktemp("power") / "device"
+    subprocess.run([SOURCE / "examples/device-server/build.sh", path, "powerpc64le"], check=True)
     return path
 
 

@@ -13,6 +13,7 @@
 
 #include "LaunchFixture.h"
 #include "core/Conformance/Case.h"
+#include "core/Conformance/Report.h"
 #include "core/Conformance/Units.h"
 #include "core/Emulator/FenceCheck.h"
 #include "mlir/IR/Diagnostics.h"
@@ -146,4 +147,36 @@ TEST(ConformanceUnits, ProgramsOfGroupsAreFenced) {
     EXPECT_GT(groups, 0) << name;
     EXPECT_EQ(fences, 2) << name << ": before engines, and of registers";
   }
+}
+
+/// A report of one family, with so many results of each status.
+static Report reportOf(const Case &one, size_t passed, size_t refused, size_t skipped, unsigned mostRefused) {
+  Report report;
+  report.mostRefused = mostRefused;
+  for (auto [status, count] :
+       {std::pair(Status::Passed, passed), {Status::Refused, refused}, {Status::Skipped, skipped}})
+    for (size_t i = 0; i < count; ++i) {
+      report.results.push_back({&one});
+      report.results.back().outcome.status = status;
+    }
+  return report;
+}
+
+TEST(ConformanceReport, AFamilyThatIsMostlyRefusedHasFailed) {
+  Case one;
+  one.family = "contraction";
+  EXPECT_TRUE(reportOf(one, 5, 5, 0, 50).refusedTooOften().empty());
+  EXPECT_EQ(reportOf(one, 4, 5, 0, 50).refusedTooOften(), std::vector<std::string>{"contraction"});
+  EXPECT_EQ(reportOf(one, 4, 5, 100, 50).refusedTooOften().size(), 1u) << "skipped cases were not asked";
+  EXPECT_EQ(reportOf(one, 999, 1, 0, 0).refusedTooOften().size(), 1u) << "none may be refused";
+  EXPECT_TRUE(reportOf(one, 1, 0, 9, 0).refusedTooOften().empty());
+  EXPECT_TRUE(reportOf(one, 0, 9, 0, 100).refusedTooOften().empty());
+
+  // What is refused of one family is not made good by another.
+  Case other;
+  other.family = "elementwise";
+  Report report = reportOf(one, 0, 2, 0, 50);
+  for (const Result &result : reportOf(other, 90, 1, 0, 50).results)
+    report.results.push_back(result);
+  EXPECT_EQ(report.refusedTooOften(), std::vector<std::string>{"contraction"});
 }

@@ -422,6 +422,13 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {
+    if (!shortage.unit) {
+      Contraction exchanged = c;
+      std::swap(exchanged.a, exchanged.b);
+      for (const MatrixUnit &unit : llvm::reverse(chip.units()))
+        if (computesOnLanes(unit, exchanged, hierarchy, freedom))
+          shortage.exchanged = unit.name;
+    }
     reason = shortage.str(overrides, c.a.element.isF32(), shared->bytes);
     return std::nullopt;
   }

@@ -20,8 +20,12 @@ std::string PlanShortage::str(LanePlanOverrides overrides, bool f32, int64_t byt
     return "unit \"" + together + "\" adds several products at once, which --fp=strict forbids";
   if (!unit)
     return llvm::formatv(
-        "no unit of the chip computes {0} over the lanes of a subgroup within its registers and scratchpad",
-        f32 ? "f32" : "these element types");
+        "no unit of the chip computes {0} over the lanes of a subgroup within its registers and scratchpad{1}",
+        f32 ? "f32" : "these element types",
+        exchanged.empty()
+            ? ""
+            : "; unit \"" + exchanged +
+                  "\" takes them with A and B exchanged, as the product that makes the transposed result");
   std::string forced;
   for (const auto &[name, value] : overrides)
     forced += llvm::formatv("{0}{1} = {2}", forced.empty() ? "" : ", ", name, value);

@@ -21,6 +21,7 @@ namespace tilewright {
 struct PlanShortage {
   bool unit = false, tile = false;  // some unit computes the elements; some tile is as it was forced
   std::string together;             // a unit that would, but adds several products at once
+  std::string exchanged;            // a unit that would take the elements with A and B exchanged
   bool sweeps = false;              // of forced rows of tiles, which some tile has not a whole number of
   int64_t registers = 0, bytes = 0; // the least that such tiles need beyond what there is; 0: none
   int64_t registersThere = 0;       // for a lane of that tile's block

@@ -1,6 +1,6 @@
 // y = max(x + b, 0) for every length: vectors, and a rest that fills none.
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --sizes=1 --verify
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --sizes=1003 --verify-stages
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --sizes=1 --verify
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --sizes=1003 --verify
 func.func @bias_relu(%x: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index

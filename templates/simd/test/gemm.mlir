@@ -1,9 +1,9 @@
 // A matrix product takes the unit of MatrixUnits.td, whatever divides into its shape.
 // RUN: tw-compile %s --load-target=%plugin --target @NAME@ --explain | FileCheck %s
 // CHECK: @NAME@.fma_f32
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --sizes=64,48,32 --verify
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --sizes=1,1,1 --verify
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --sizes=37,29,41 --verify-stages
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --sizes=64,48,32 --verify
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --sizes=1,1,1 --verify
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --sizes=37,29,41 --verify
 func.func @gemm(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index

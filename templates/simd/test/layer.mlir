@@ -1,6 +1,6 @@
 // A fused layer, y = max(x * w + b, 0): bias and ReLU run on the accumulators.
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --verify
-// RUN: tw-run %s --load-target=%plugin --target @NAME@ --threads=2 --verify-stages
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ %device --verify
+// RUN: tw-run %s --load-target=%plugin --target @NAME@ --device=auto --threads=2 --verify
 func.func @layer(%x: tensor<50x64xf32>, %w: tensor<64x100xf32>, %b: tensor<100xf32>) -> tensor<50x100xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<50x100xf32>

@@ -12,14 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: tw-tblgen -gen-reference -target=odd -I %source %s | FileCheck %s
-// RUN: tw-tblgen -gen-tables -target=odd -I %source %s | FileCheck %s --check-prefix=TABLE
-// RUN: tw-tblgen -gen-c-header -target=odd -I %source %s > %t.h
-// RUN: FileCheck %s --check-prefix=HEADER < %t.h
-
 include "dialects/Chip/Chip.td"
 
-defvar Assumed = Guess<"a chip of this test">;
+defvar Assumed = Guess<"a chip of this example">;
 
 class TestMemory<string name, string level, int bytes, int rate, int latency>
     : Memory<name, level, bytes, PerClock<rate>, Cycles<latency>> {
@@ -206,34 +201,3 @@ def Npu : Chip<"npu"> {
   let units = [Array];
   let vectorOps = [Requantize];
 }
-
-// CHECK: ### `npu`
-// CHECK: | accumulator | 64 KiB |
-// CHECK: | DmaIn | global, scratchpad | 16 | 200 | guess: a chip of this test |
-// CHECK: ### `simt`
-// CHECK: 132 x grid, 8 x cluster, 32 x block, 32 x subgroup, 1 x lane
-// CHECK: ### `odd.Array`
-// CHECK: | C | 16 x 16 | i32 | accumulator memory `accumulator` |
-// CHECK: ### `odd.fmopa_f32`
-// CHECK: Runs inside the state `Streaming512` (500 clocks to enter and leave). Emitted as `llvm.aarch64.sme.mopa`
-// CHECK: | C | 16 x 16 | f32 | opaque register `ZaWords512` |
-// CHECK: ### `odd.wgmma_n96`
-// CHECK: 64 x 96 x 16, from odd-records.td:{{[0-9]+}}. Issued by 4 subgroup(s) together.
-// CHECK: | C | 64 x 96 | f32 | registers over lanes | lanes (0, 2) (0, 4) (1, 0) (2, 0) (4, 0) (16, 0) (32, 0); elements (0, 1) (8, 0); 12 times (0, 8); |
-
-// TABLE: static tilewright::MatrixUnit unit_odd_fmopa_f32
-// TABLE: unit.c.opaque = opaque;
-// TABLE: state.attributes = {"arm_locally_streaming", "arm_new_za", "vscale_range=4"};
-// TABLE: state.checkValue = 8;
-// TABLE: std::vector<tilewright::ChipTable> recordedChips()
-
-// HEADER: static inline char *odd_scratchpad(void) {
-// HEADER: static _Alignas(4096) char bytes[262144];
-// HEADER: static inline void npu_mvin(void *to, int64_t to_pitch, const void *from, int64_t from_pitch, int32_t rows, int32_t bytes) {
-// HEADER-NOT: fmopa
-// HEADER: static inline void npu_matmul(void *c, int64_t c_pitch, int32_t constant_1, const void *b, int64_t b_pitch, const void *a, int64_t a_pitch, bool use_c) {
-// HEADER:   const int8_t *row = (const int8_t *)((const char *)a + i * a_pitch);
-// HEADER:   int64_t sum = use_c ? sums[j] : 0;
-// HEADER:   for (int k = 0; k < 16; ++k)
-// HEADER:   sums[j] = (int32_t)sum;
-// HEADER: static inline void odd_wait_copy(int32_t groups)
