@@ -178,12 +178,15 @@ class Network(Program):
         return f"{layer}(v{i})", lambda v, m: m(v[i]), layer
 
     def norm(self, values, i, x):
+        """Norms whose statistics are of one element or several: of two, rounding decides what their difference is divided by."""
         r, channels, last = self.random, x.shape[1], x.shape[-1]
-        scaled = r.random() < 0.7
+        scaled, rest = r.random() < 0.7, x.numel() // (x.shape[0] * channels)
         groups = r.choice([1, channels, *(g for g in (2, 3, 4) if channels % g == 0)])
-        layers = [nn.LayerNorm(last, elementwise_affine=scaled), nn.RMSNorm(last, elementwise_affine=scaled),
-                  nn.GroupNorm(groups, channels, affine=scaled)]
-        layer = r.choice(layers + [BATCH_NORMS[x.dim()](channels, affine=scaled, track_running_stats=r.random() < 0.9)] * 3)
+        batch = BATCH_NORMS[x.dim()]
+        layers = [(last, nn.LayerNorm(last, elementwise_affine=scaled)), (1, nn.RMSNorm(last, elementwise_affine=scaled)),
+                  (channels // groups * rest, nn.GroupNorm(groups, channels, affine=scaled)), (1, batch(channels, affine=scaled)),
+                  (1, batch(channels, affine=scaled)), (x.shape[0] * rest, batch(channels, affine=scaled, track_running_stats=False))]
+        layer = r.choice([layer for elements, layer in layers if elements not in range(2, 8)])
         return f"{layer}(v{i})", lambda v, m: m(v[i]), layer
 
     def attention(self, values, i, x):
