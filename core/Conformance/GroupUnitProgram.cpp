@@ -11,7 +11,8 @@
 ///
 ///   copy A, B | fence before engines | barrier | fence of registers | unit | commit | wait | store C
 ///
-/// One that a lane issues and that adds up in a memory of the block writes its product there, to which lanes add C:
+/// One that a lane issues and that adds up in a memory of the block writes its product there, to which lanes add C.
+/// Scales that it finds there lie in images before, which the first lane copies:
 ///
 ///   copy A, B; take entries; barrier object | barrier | first lane: unit, commit | wait | read, add C, store | free
 ///
@@ -19,7 +20,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Conformance/Units.h"
-#include "core/Machine/UnitOperands.h"
+#include "core/Machine/ScaleImage.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/BlockAccumulators.h"
 #include "tilewright/LaneOps.h"
@@ -53,14 +54,29 @@ bool conformance::isOfGroup(const MatrixUnit &unit) {
            llvm::is_contained({16, 32, 64, 128}, lineBytes(unit, operand));
   };
   if (accumulatesInBlock(unit))
-    return inLines(unit.a, unit.m) && inLines(unit.b, unit.n);
+    return inLines(unit.a, unit.m) && inLines(unit.b, unit.n) && (!unit.scales || findsScalesInBlock(unit));
   return unit.scopeCount > 1 && (unit.a.residence == Residence::LaneRegisters || inLines(unit.a, unit.m)) &&
          inLines(unit.b, unit.n) && unit.c.residence == Residence::LaneRegisters;
 }
 
+/// Bytes at most of the images of scales of an operand, whose rows engines copy `longest` bytes of at a time at most.
+static int64_t imageBytes(const MatrixUnit &unit, const UnitOperand &scale) {
+  constexpr int64_t longest = 64;
+  const int64_t words = scale.layout.numElements() / (unit.k / unit.scales->block);
+  return llvm::alignTo(words * ScaleImage::wordBytes, longest) * scale.layout.numLanes();
+}
+
+static int64_t imageBytes(const MatrixUnit &unit) {
+  int64_t bytes = 0;
+  if (findsScalesInBlock(unit))
+    for (const UnitOperand *scale : unit.scales->operands())
+      bytes += imageBytes(unit, *scale);
+  return bytes;
+}
+
 int64_t conformance::unitScratchpadBytes(const MatrixUnit &unit) {
   const int64_t objects = accumulatesInBlock(unit) ? 16 : 0; // a barrier object, and an address
-  return isOfGroup(unit) ? tileBytes(unit, true) + tileBytes(unit, false) + objects : 0;
+  return isOfGroup(unit) ? tileBytes(unit, true) + tileBytes(unit, false) + imageBytes(unit) + objects : 0;
 }
 
 namespace {
@@ -125,14 +141,26 @@ struct Writer {
 /// What surrounds a unit that adds up in a memory of the block.
 class BlockUnit {
 public:
+  /// `images`: where those of scales may lie, then a barrier object and an address. `fragments`: of scales, in memory.
   BlockUnit(Writer &writer, const BlockAccumulators &ops, const LaneOps &lanes, const TargetDescription &chip,
-            Value objects)
+            Value images, ValueRange fragments)
       : w(writer), ops(ops), lanes(lanes), subgroup(chip.graph().lockstepLevel()->count),
-        entries(accumulatorEntries(*chip.graph().named(w.unit.c.memory), w.unit.c.layout.numElements()).value_or(0)),
-        phase(objects), place(w.plus(objects, w.i32(8))) {}
+        phase(w.plus(images, w.i32(imageBytes(w.unit)))), place(w.plus(phase, w.i32(8))) {
+    int64_t needed = w.unit.c.layout.numElements(), offset = 0;
+    if (const CopyEngine *engine = findsScalesInBlock(w.unit) ? scaleEngine(w.unit, chip.graph()) : nullptr)
+      for (auto [operand, fragment] : llvm::zip_equal(w.unit.scales->operands(), fragments)) {
+        const ScaleImage image = scaleImage(w.unit, operand == &w.unit.scales->a, *engine);
+        scales.push_back({operand, image, w.plus(images, w.i32(offset)), fragment, needed});
+        needed += image.entries;
+        offset += imageBytes(w.unit, *operand);
+      }
+    entries = accumulatorEntries(*chip.graph().named(w.unit.c.memory), needed).value_or(0);
+  }
 
   /// Before the barrier.
   void begin() {
+    for (const Scales &each : scales)
+      ifBelow(each.image.lanes, [&] { writeImage(each); });
     ifBelow(subgroup, [&] { ops.takeAccumulators(w.b, w.loc, place, entries); });
     ifBelow(1, [&] { lanes.makePhase(w.b, w.loc, phase, 1); });
   }
@@ -142,8 +170,10 @@ public:
     Value address = LLVM::LoadOp::create(w.b, w.loc, w.b.getI32Type(), place);
     ifBelow(1, [&] {
       SmallVector<Value> operands(described);
-      operands.append(
-          {address, LLVM::ConstantOp::create(w.b, w.loc, w.b.getI1Type(), w.b.getBoolAttr(false)).getResult()});
+      operands.push_back(address);
+      for (const Scales &each : scales)
+        operands.append({copied(each, address), w.i64(firstOf(each))});
+      operands.push_back(LLVM::ConstantOp::create(w.b, w.loc, w.b.getI1Type(), w.b.getBoolAttr(false)));
       LLVM::CallOp::create(w.b, w.loc, callee, operands);
       ops.commitUnitsTo(w.b, w.loc, phase);
     });
@@ -167,6 +197,51 @@ public:
   }
 
 private:
+  struct Scales {
+    const UnitOperand *operand;
+    ScaleImage image;
+    Value lines, fragment; // of the scratchpad; of global memory
+    int64_t entry;
+  };
+  /// The last ones of a word, so that an instruction that takes those of another one shows.
+  static int64_t firstOf(const Scales &scales) { return scales.image.blocksOfWord - scales.image.blocksOfUnit; }
+  /// The lane's words of an image, from its part of the fragment.
+  void writeImage(const Scales &scales) {
+    const ScaleImage &image = scales.image;
+    const int64_t elements = scales.operand->layout.numElements(), bits = 8 * image.elementBytes;
+    Value own = w.plus(scales.fragment, LLVM::MulOp::create(w.b, w.loc, w.lane, w.i32(elements * image.elementBytes)));
+    Value line = w.plus(scales.lines, LLVM::MulOp::create(w.b, w.loc, w.lane, w.i32(image.access)));
+    for (int64_t entry = 0; entry < image.entries; ++entry) {
+      Value word = w.i32(0);
+      for (int64_t block = 0; block < image.blocksOfUnit; ++block) {
+        const int64_t element = entry * image.blocksOfUnit + block;
+        if (element >= elements)
+          continue;
+        Value scale = LLVM::LoadOp::create(w.b, w.loc, w.b.getIntegerType(bits),
+                                           w.plus(own, w.i32(element * image.elementBytes)), /*alignment=*/1);
+        if (bits < 32)
+          scale = LLVM::ZExtOp::create(w.b, w.loc, w.b.getI32Type(), scale);
+        scale = LLVM::ShlOp::create(w.b, w.loc, scale, w.i32((firstOf(scales) + block) * bits));
+        word = LLVM::OrOp::create(w.b, w.loc, word, scale);
+      }
+      LLVM::StoreOp::create(w.b, w.loc, word, w.plus(line, w.i32(image.place(entry * image.lanes, 0))),
+                            /*alignment=*/ScaleImage::wordBytes);
+    }
+  }
+  /// The address of the entries that the image is copied to.
+  Value copied(const Scales &scales, Value address) {
+    Value to = LLVM::AddOp::create(w.b, w.loc, address, w.i32(scales.entry));
+    for (int64_t access = 0; access < scales.image.accesses(); ++access) {
+      ScratchpadTile tile;
+      tile.lineBytes = scales.image.access;
+      tile.groupBytes = tile.blockBytes = linesOfGroup * tile.lineBytes;
+      Value lines = lanes.describeTile(w.b, w.loc, scales.lines, {}, access * scales.image.accessBytes(), tile);
+      blockScales(lanes)->copyScales(
+          w.b, w.loc, lines, LLVM::AddOp::create(w.b, w.loc, to, w.i32(access * scales.image.entriesOfAccess())),
+          scales.image.lanes, scales.image.access);
+    }
+    return to;
+  }
   void ifBelow(int64_t count, llvm::function_ref<void()> work) {
     auto *inside = w.function.addBlock(), *after = w.function.addBlock();
     Value isBelow = LLVM::ICmpOp::create(w.b, w.loc, LLVM::ICmpPredicate::ult, w.lane, w.i32(count));
@@ -180,8 +255,9 @@ private:
   Writer &w;
   const BlockAccumulators &ops;
   const LaneOps &lanes;
-  int64_t subgroup, entries;
+  int64_t subgroup, entries = 0;
   Value phase, place;
+  SmallVector<Scales, 2> scales;
 };
 } // namespace
 
@@ -206,14 +282,17 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
   const bool inBlock = accumulatesInBlock(unit);
   Type result = registers;
   if (inBlock) {
-    types = {i64, i64, i64, i64, b.getI32Type(), b.getI1Type()};
+    types = {i64, i64, i64, i64, b.getI32Type()};
+    for (size_t i = 0; unit.scales && i < unit.scales->operands().size(); ++i)
+      types.append({b.getI32Type(), i64});
+    types.push_back(b.getI1Type());
     result = LLVM::LLVMVoidType::get(&context);
   }
   auto callee =
       LLVM::LLVMFuncOp::create(b, loc, "tilewright.unit." + unit.name, LLVM::LLVMFunctionType::get(result, types));
   auto none = LLVM::LLVMVoidType::get(&context);
-  auto function =
-      LLVM::LLVMFuncOp::create(b, loc, unitEntry, LLVM::LLVMFunctionType::get(none, {global, global, global}));
+  SmallVector<Type> pointers(3 + unit.besides().size(), global);
+  auto function = LLVM::LLVMFuncOp::create(b, loc, unitEntry, LLVM::LLVMFunctionType::get(none, pointers));
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   Writer writer{b, loc, function, unit, ops.threadId(b, loc)};
@@ -232,7 +311,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
       return llvm::createStringError("unit " + unit.name +
                                      " adds up in a memory of the block, which the target's operations do not know "
                                      "(tilewright/BlockAccumulators.h)");
-    ofBlock.emplace(writer, *blockOps, ops, **chip, writer.plus(tileB, writer.i32(tileBytes(unit, false))));
+    if (unit.scales && !blockScales(ops))
+      return llvm::createStringError(
+          "unit " + unit.name +
+          " finds scales in a memory of the block, which the target's operations do not know "
+          "(BlockScales in tilewright/BlockAccumulators.h)");
+    ofBlock.emplace(writer, *blockOps, ops, **chip, writer.plus(tileB, writer.i32(tileBytes(unit, false))),
+                    entry->getArguments().drop_front(3));
     ofBlock->begin();
   }
   ops.fenceEngines(b, loc);

@@ -15,8 +15,7 @@
 #include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Barriers.h"
 #include "core/Emulator/Collectives.h"
-#include "core/Machine/UnitOperands.h"
-#include "tilewright/MachineGraph.h"
+#include "core/Machine/ScaleImage.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <utility>
@@ -95,7 +94,7 @@ void tilewright::takeAccumulators(Lane &lane, uint32_t site, void *place, uint32
                             "for itself",
                             count));
     for (uint32_t entry = first; entry < first + count; ++entry) {
-      memory.entries[entry] = {first, count, 0, 0, site};
+      memory.entries[entry] = {first, count, 0, 0, site, false, 0, 0};
       std::fill_n(memory.words.begin() + entry * memory.rows, memory.rows, untouched);
       std::fill_n(memory.reads.begin() + entry * memory.rows, memory.rows, AccumulatorMemory::Read());
     }
@@ -133,7 +132,7 @@ void tilewright::freeAccumulators(Lane &lane, uint32_t site, uint32_t address, u
       return misuse(lane, site,
                     formatv("{0} entries at {1} are freed, which nobody has taken together", count, address));
     for (auto &entry : llvm::MutableArrayRef(memory.entries).slice(address, count)) {
-      if (!knows(lane, entry.agent, entry.stamp)) {
+      if (!knows(lane, entry.agent, entry.stamp) || !knows(lane, entry.readBy, entry.readAt)) {
         reportUnit(lane, site, entry, "frees");
         break;
       }
@@ -182,12 +181,30 @@ void tilewright::finishAccumulators(Cluster &cluster) {
 // Units
 //===----------------------------------------------------------------------===//
 
+/// Copies what the lines hold when it runs.
+void AccumulatorIssue::copy() const {
+  AccumulatorMemory &memory = block->accumulatorMemory;
+  for (uint32_t row = 0; row < memory.rows; ++row)
+    for (uint32_t byte = 0; byte < bytes; byte += 4)
+      std::memcpy(&memory.words[(entry + byte / 4) * memory.rows + row], operands[0].at(row % rows, byte, 1), 4);
+}
+
 void AccumulatorIssue::run() const {
+  if (!runner)
+    return copy();
   AccumulatorMemory &memory = block->accumulatorMemory;
   const MatrixUnit &unit = runner->unit;
+  const int64_t blocks = unit.scales ? unit.k / unit.scales->block : 1;
   runner->run(
       {},
       [&](int operand, int64_t row, int64_t col) -> char * {
+        if (operand > 2) {
+          const Scales &own = scales[operand - 3];
+          const Slot place = runner->slotOf(operand, row, col);
+          const int64_t bytes = bitWidth(unit.besides()[operand - 3]->element) / 8;
+          uint32_t *word = &memory.words[(own.entry + place.element / blocks) * memory.rows + place.lane];
+          return reinterpret_cast<char *>(word) + (own.first + place.element % blocks) * bytes;
+        }
         if (operand == 2) {
           Slot place = runner->slotOf(2, row, col);
           return reinterpret_cast<char *>(&memory.words[(entry + place.element) * memory.rows + place.lane]);
@@ -197,6 +214,167 @@ void AccumulatorIssue::run() const {
         return operands[operand].at(rowIsLine ? row : col, rowIsLine ? col : row, bytes);
       },
       useC);
+}
+
+/// Whether the block has taken the entries from `first` on together.
+static bool areTaken(const AccumulatorMemory &memory, uint32_t first, uint32_t count) {
+  return first + count <= memory.entries.size() &&
+         memory.entries[first].first + memory.entries[first].count >= first + count;
+}
+
+/// What a lane knows since it last began accesses: as far as the fence after its wait carried it.
+static Order knownOrder(const Lane &lane) {
+  Order order = lane.order;
+  order.known = lane.reads.known;
+  if (lane.machine->checks && !order.known)
+    order.known = std::make_shared<std::vector<uint32_t>>(lane.cluster->agents.count());
+  return order;
+}
+
+/// Reports a read of an entry that `lane` is about to overwrite, in no order with it; one at most.
+static bool reportReads(Lane &lane, uint32_t site, uint32_t entry) {
+  Machine &machine = *lane.machine;
+  const AccumulatorMemory &memory = lane.block->accumulatorMemory;
+  for (uint32_t row = 0; row < memory.rows && machine.checks; ++row) {
+    const AccumulatorMemory::Read &read = memory.reads[entry * memory.rows + row];
+    if (!read.clock || knows(lane, read.lane, read.clock))
+      continue;
+    const bool isFence = read.clock != AccumulatorMemory::notEnded && read.clock <= (*lane.order.known)[read.lane];
+    machine.report(isFence ? FindingKind::MissingFence : FindingKind::Race, site, site, [&] {
+      return formatv("{0} overwrites accumulators that lane {1} reads{2}", machine.name(lane), read.lane,
+                     isFence ? ": it has not begun accesses since its barrier"
+                             : " in no order with it: a barrier, or the end of that lane's accesses, is missing")
+          .str();
+    });
+    return true;
+  }
+  return false;
+}
+
+/// Reports units that may find scales in `entry` still when `lane` overwrites it: also its own, which do not wait for
+/// what comes after them to be issued, nor it for them.
+static bool reportScales(Lane &lane, uint32_t site, const AccumulatorMemory::Entry &entry) {
+  if (!entry.readAt || knows(lane, entry.readBy, entry.readAt))
+    return false;
+  lane.machine->report(FindingKind::Race, site, entry.site, [&] {
+    return formatv("{0} overwrites scales of a unit whose end it has not waited for: copies are in no order with the "
+                   "units before them",
+                   lane.machine->name(lane))
+        .str();
+  });
+  return true;
+}
+
+/// `agent` writes `count` entries from `first` on.
+static void writeEntries(AccumulatorMemory &memory, uint32_t first, uint32_t count, uint32_t agent, uint32_t stamp,
+                         uint32_t site, bool isCopy) {
+  std::fill_n(memory.reads.begin() + first * memory.rows, count * memory.rows, AccumulatorMemory::Read());
+  for (AccumulatorMemory::Entry &own : llvm::MutableArrayRef(memory.entries).slice(first, count)) {
+    own.agent = agent;
+    own.stamp = stamp;
+    own.site = site;
+    own.isCopy = isCopy;
+    own.readAt = 0;
+  }
+}
+
+/// Runs it, or keeps it for the commit.
+static void start(Lane &lane, AccumulatorIssue issue, double clocks) {
+  ++lane.order.clock;
+  occupy(lane, unitEngine, clocks, 0);
+  if (!(lane.machine->mode.late & (1u << unitEngine)))
+    issue.run();
+  lane.accumulating.push_back(std::move(issue));
+}
+
+void tilewright::copyToAccumulators(Lane &lane, uint32_t site, uint32_t address, uint64_t descriptor, uint32_t rows,
+                                    uint32_t bytes) {
+  Machine &machine = *lane.machine;
+  AccumulatorMemory &memory = lane.block->accumulatorMemory;
+  const uint32_t count = bytes / 4, agent = lane.cluster->agents.engine(unitEngine, lane.number);
+  if (!machine.kernels->table.tiledMatrix || !rows || memory.rows % rows != 0 || bytes % 4 != 0)
+    return misuse(lane, site, "lines are copied that do not fill the rows of the memory, or by an unknown descriptor");
+  AccumulatorIssue issue;
+  issue.block = lane.block;
+  issue.site = site;
+  issue.stamp = ++lane.engines[unitEngine].issued;
+  issue.known = lane.order.known;
+  issue.entry = address & entryMask;
+  issue.rows = rows;
+  issue.bytes = bytes;
+  issue.operands[0] = {machine.kernels->table.tiledMatrix(descriptor), lane.block->scratchpad, true};
+  const Order order = knownOrder(lane);
+  std::vector<uint64_t> addresses;
+  std::vector<unsigned> numbers;
+  for (uint32_t row = 0; row < rows; ++row) {
+    char *line = issue.operands[0].at(row, 0, 1);
+    if (machine.checks)
+      machine.checkFence(lane, site, line);
+    if (machine.checks &&
+        !machine.check(lane, order, agent, issue.stamp, site, line, bytes, bytes, AccessKind::Read, Space::Scratchpad))
+      return;
+    addresses.push_back(reinterpret_cast<uint64_t>(line));
+    numbers.push_back(row);
+  }
+  if (machine.counting)
+    machine.count(site, addresses, numbers, bytes);
+  if (address >> rowBits || !areTaken(memory, issue.entry, count))
+    return misuse(lane, site,
+                  formatv("{0} copies into {1} entries at {2:x}, which the block has not taken together",
+                          machine.name(lane), count, address));
+  bool told = false;
+  for (uint32_t entry = issue.entry; entry < issue.entry + count && !told; ++entry) {
+    const AccumulatorMemory::Entry &own = memory.entries[entry];
+    told = reportScales(lane, site, own) || reportReads(lane, site, entry);
+    if (!told && own.stamp && !knows(lane, own.agent, own.stamp)) {
+      reportUnit(lane, site, own, "overwrites");
+      told = true;
+    }
+  }
+  writeEntries(memory, issue.entry, count, agent, issue.stamp, site, /*isCopy=*/true);
+  const Memory *to = accumulatorMemory(machine);
+  double clocks = 0;
+  for (const MachineEdge *way : machine.kernels->chip->graph().ways(*machine.kernels->chip->graph().blockMemory(), *to))
+    if (way->way == Way::Engine && way->bytesPerClock > 0)
+      clocks = double(rows) * bytes / way->bytesPerClock;
+  start(lane, std::move(issue), clocks);
+}
+
+/// The scales that an instruction finds in the memory: copies before it have brought them. False: misuse.
+static bool findScales(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame, AccumulatorIssue &issue,
+                       uint32_t agent) {
+  AccumulatorMemory &memory = lane.block->accumulatorMemory;
+  const int64_t blocks = runner.unit.scales ? runner.unit.k / runner.unit.scales->block : 1;
+  for (int i = 3; i < runner.operands(); ++i) {
+    MemoryOperand given;
+    std::memcpy(&given, frame + runner.memoryOffset(i), sizeof(given));
+    const UnitOperand &scale = *runner.unit.besides()[i - 3];
+    const auto count = static_cast<uint32_t>(scale.layout.numElements() / blocks);
+    AccumulatorIssue::Scales &own = issue.scales[i - 3];
+    own.entry = given.address & entryMask;
+    own.first = static_cast<uint32_t>(given.pitch);
+    if (given.address >> rowBits || !areTaken(memory, own.entry, count) || given.pitch < 0 ||
+        (given.pitch + blocks) * bitWidth(scale.element) > 32) {
+      misuse(lane, site,
+             formatv("{0} finds scales in {1} entries at {2:x}, from number {3} of a word on, which the block has not "
+                     "taken together, or which is beyond the word",
+                     lane.machine->name(lane), count, given.address, given.pitch));
+      return false;
+    }
+    bool told = false;
+    for (uint32_t entry = own.entry; entry < own.entry + count; ++entry) {
+      AccumulatorMemory::Entry &each = memory.entries[entry];
+      if (!each.isCopy && !std::exchange(told, true))
+        lane.machine->report(FindingKind::Uninitialised, site, site, [&] {
+          return formatv("{0} finds scales where nothing was copied to", lane.machine->name(lane)).str();
+        });
+      if (each.isCopy && each.agent != agent && !knows(lane, each.agent, each.stamp) && !std::exchange(told, true))
+        reportUnit(lane, site, each, "takes scales from");
+      each.readBy = agent;
+      each.readAt = issue.stamp;
+    }
+  }
+  return true;
 }
 
 void tilewright::issueAccumulatorUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame) {
@@ -211,10 +389,7 @@ void tilewright::issueAccumulatorUnit(Lane &lane, uint32_t site, const UnitRunne
   issue.stamp = ++queue.issued;
   issue.known = lane.order.known;
   std::memcpy(&issue.useC, frame + runner.useCOffset(), 1);
-  Order order = lane.order; // as far as the fence after its wait carried it
-  order.known = lane.reads.known;
-  if (machine.checks && !order.known)
-    order.known = std::make_shared<std::vector<uint32_t>>(lane.cluster->agents.count());
+  const Order order = knownOrder(lane);
   for (int i = 0; i < 2; ++i) {
     MemoryOperand given;
     std::memcpy(&given, frame + runner.memoryOffset(i), sizeof(given));
@@ -230,43 +405,26 @@ void tilewright::issueAccumulatorUnit(Lane &lane, uint32_t site, const UnitRunne
   const uint32_t agent = lane.cluster->agents.engine(unitEngine, lane.number);
   const auto count = static_cast<uint32_t>(runner.unit.c.layout.numElements());
   issue.entry = c.address & entryMask;
-  if (c.address >> rowBits || issue.entry + count > memory.entries.size() ||
-      memory.entries[issue.entry].first + memory.entries[issue.entry].count < issue.entry + count)
+  if (c.address >> rowBits || !areTaken(memory, issue.entry, count))
     return misuse(lane, site,
                   formatv("{0} adds up in {1} entries at {2:x}, which the block has not taken together",
                           machine.name(lane), count, c.address));
+  if (!findScales(lane, site, runner, frame, issue, agent))
+    return;
   bool told = false;
   for (uint32_t entry = issue.entry; entry < issue.entry + count; ++entry) {
-    AccumulatorMemory::Entry &own = memory.entries[entry];
-    if (issue.useC && !own.stamp && !std::exchange(told, true))
+    const AccumulatorMemory::Entry &own = memory.entries[entry];
+    if (issue.useC && (!own.stamp || own.isCopy) && !std::exchange(told, true))
       machine.report(FindingKind::Uninitialised, site, site, [&] {
         return formatv("{0} adds to accumulators that nothing was written to", machine.name(lane)).str();
       });
-    if (own.stamp && own.agent != agent && !knows(lane, own.agent, own.stamp) && !std::exchange(told, true))
+    if (own.stamp && (own.agent != agent || own.isCopy) && !knows(lane, own.agent, own.stamp) &&
+        !std::exchange(told, true))
       reportUnit(lane, site, own, "overwrites");
-    for (uint32_t row = 0; row < memory.rows && !told && machine.checks; ++row) {
-      const AccumulatorMemory::Read &read = memory.reads[entry * memory.rows + row];
-      if (!read.clock || knows(lane, read.lane, read.clock))
-        continue;
-      told = true;
-      const bool isFence = read.clock != AccumulatorMemory::notEnded && read.clock <= (*lane.order.known)[read.lane];
-      machine.report(isFence ? FindingKind::MissingFence : FindingKind::Race, site, site, [&] {
-        return formatv("{0} overwrites accumulators that lane {1} reads{2}", machine.name(lane), read.lane,
-                       isFence ? ": it has not begun accesses since its barrier"
-                               : " in no order with it: a barrier, or the end of that lane's accesses, is missing")
-            .str();
-      });
-    }
-    std::fill_n(memory.reads.begin() + entry * memory.rows, memory.rows, AccumulatorMemory::Read());
-    own.agent = agent;
-    own.stamp = issue.stamp;
-    own.site = site;
+    told = told || reportScales(lane, site, own) || reportReads(lane, site, entry);
   }
-  ++lane.order.clock;
-  occupy(lane, unitEngine, runner.unit.issue, 0);
-  if (!(machine.mode.late & (1u << unitEngine)))
-    issue.run();
-  lane.accumulating.push_back(issue);
+  writeEntries(memory, issue.entry, count, agent, issue.stamp, site, /*isCopy=*/false);
+  start(lane, std::move(issue), runner.unit.issue);
 }
 
 void tilewright::commitAccumulatorUnits(Lane &lane, uint32_t site, void *phase) {

@@ -11,7 +11,9 @@
 /// half, an entry in its low one.
 ///
 ///   take 64 entries            filled with NaN; nobody may touch what was not taken
-///   unit, unit, commit         late engines multiply when nobody else can go on
+///   copy, unit, unit, commit   late engines copy and multiply when nobody else can go on; a unit comes after the
+///   copies
+///                              before it, but a copy not after the units before it: that is a finding
 ///   phase of the commit ends   whoever waited for it, and then began its accesses, knows the units
 ///   read                       gives NaN with a number until the lane waits for its reads
 ///   free                       of all, before the block ends
@@ -39,7 +41,9 @@ class UnitRunner;
 struct AccumulatorMemory {
   struct Entry {
     uint32_t first = 0, count = 0;           // of the entries that were taken together; 0: nobody has it
-    uint32_t agent = 0, stamp = 0, site = 0; // of the last unit that writes it; 0: none
+    uint32_t agent = 0, stamp = 0, site = 0; // of the last unit or copy that writes it; 0: none
+    bool isCopy = false;                     // a copy does
+    uint32_t readBy = 0, readAt = 0;         // the last unit that finds scales in it: its agent and stamp; 0: none
   };
   /// The last read of a word: its lane and that lane's clock, `notEnded` before the lane ended its accesses; 0: none.
   struct Read {
@@ -64,6 +68,9 @@ struct AccumulatorReads {
 /// All lanes of a subgroup take `count` entries; their address goes to `place`. Or give them back.
 void takeAccumulators(Lane &lane, uint32_t site, void *place, uint32_t count);
 void freeAccumulators(Lane &lane, uint32_t site, uint32_t address, uint32_t count);
+/// One lane: lines of the scratchpad go to entries from `address` on, a word each (EmulationBuilder).
+void copyToAccumulators(Lane &lane, uint32_t site, uint32_t address, uint64_t descriptor, uint32_t rows,
+                        uint32_t bytes);
 /// One lane: an instruction of the site's unit; `frame` as UnitRunner has it, the address as that of C.
 void issueAccumulatorUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame);
 /// One arrival at the barrier object at `phase` when all that the lane has issued is done.

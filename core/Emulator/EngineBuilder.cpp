@@ -106,6 +106,12 @@ void EmulationBuilder::takeAccumulators(Value place, Value entries) {
 void EmulationBuilder::freeAccumulators(Value address, Value entries) {
   CALL("free_accumulators", {}, constant(32, impl.site(op)), address, entries);
 }
+void EmulationBuilder::copyToAccumulators(Value address, Value descriptor, unsigned rows, unsigned bytes) {
+  impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Unit);
+  uint32_t site = impl.site(op, AccessKind::Read, Space::Generic);
+  impl.narrow(Space::Scratchpad, bytes, bytes);
+  CALL("copy_to_accumulators", {}, constant(32, site), address, descriptor, constant(32, rows), constant(32, bytes));
+}
 void EmulationBuilder::commitUnits(Value phase) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Unit);
   CALL("commit_accumulator_units", {}, constant(32, impl.site(op)), phase);
@@ -245,12 +251,20 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   };
   for (int i = 0; i < runner.operands(); ++i) {
     const char *name = nameOf(i);
-    if (i == 2 && accumulatesInBlock(runner.unit)) {
-      if (rest.empty() || !rest[0].getType().isInteger(32))
-        return wrong("operand C is in a memory of the block; expected its address (i32), and whether it is added to");
-      storeInternal(builder, loc(), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), rest[0]),
-                    at(builder, loc(), memory, runner.memoryOffset(i) + offsetof(MemoryOperand, address)));
-      rest = rest.drop_front();
+    if (i >= 2 && runner.inMemory(i) && accumulatesInBlock(runner.unit)) {
+      const bool isScale = i > 2;
+      if (rest.size() < 1u + isScale || !rest[0].getType().isInteger(32) ||
+          (isScale && !rest[1].getType().isInteger(64)))
+        return wrong(Twine("operand ") + Twine(name) +
+                     " is in a memory of the block; expected its address (i32), and " +
+                     (isScale ? "the first of its scales in a word (i64)" : "whether it is added to"));
+      auto put = [&](size_t field, Value value) {
+        storeInternal(builder, loc(), value, at(builder, loc(), memory, runner.memoryOffset(i) + field));
+      };
+      put(offsetof(MemoryOperand, address), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), rest[0]));
+      if (isScale)
+        put(offsetof(MemoryOperand, pitch), rest[1]);
+      rest = rest.drop_front(1 + isScale);
       continue;
     }
     if (runner.inMemory(i)) {

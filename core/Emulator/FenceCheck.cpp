@@ -83,7 +83,7 @@ Step FenceCheck::stepOfCall(LLVM::CallOp call, StringRef primitive) {
     auto step = static_cast<PhaseStep>(constantAt(call, 2));
     return step == PhaseStep::Init ? Step::Write : step == PhaseStep::Arrive ? Step::Release : Step::Nothing;
   }
-  if (primitive == "tensor")
+  if (primitive == "tensor" || primitive == "copy_to_accumulators")
     return Step::Use;
   if (primitive == "unit") {
     const MatrixUnit &unit = kernels.impl->units[site().unit].unit;

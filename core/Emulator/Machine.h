@@ -96,15 +96,22 @@ struct Accumulator {
   uint32_t givenTo = 0; // lanes
   int64_t laneWords() const { return registers.size() / lanes / 4; }
 };
-/// An instruction of a unit that adds up in a memory of the block.
+/// An instruction of a unit that adds up in a memory of the block, or a copy into that memory.
 struct AccumulatorIssue {
-  const UnitRunner *runner = nullptr;
+  const UnitRunner *runner = nullptr; // null: a copy
   Block *block = nullptr;
   uint32_t stamp = 0, site = 0, entry = 0;
   bool useC = true;
-  Clocks known; // by the lane that issued it
+  uint32_t rows = 0, bytes = 0; // of a copy's lines, which the first of `operands` describes
+  Clocks known;                 // by the lane that issued it
   DescribedMatrix operands[2];
+  struct Scales {
+    uint32_t entry = 0, first = 0; // the first entry; the first scale that the instruction takes of a word
+  } scales[2];                     // in the order of the record's
   void run() const;
+
+private:
+  void copy() const;
 };
 /// Those for whose end a barrier object gets an arrival; of early engines none is left.
 struct CommittedUnits {

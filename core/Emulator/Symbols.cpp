@@ -60,6 +60,10 @@ static void takeAccumulatorsAt(Lane *lane, uint32_t site, void *place, uint32_t 
 static void freeAccumulatorsAt(Lane *lane, uint32_t site, uint32_t address, uint32_t count) {
   freeAccumulators(*lane, site, address, count);
 }
+static void copyToAccumulatorsAt(Lane *lane, uint32_t site, uint32_t address, uint64_t descriptor, uint32_t rows,
+                                 uint32_t bytes) {
+  copyToAccumulators(*lane, site, address, descriptor, rows, bytes);
+}
 static void commitAccumulatorUnitsAt(Lane *lane, uint32_t site, void *phase) {
   commitAccumulatorUnits(*lane, site, phase);
 }
@@ -130,6 +134,7 @@ std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
       {"tw_emulator_wait_units", reinterpret_cast<void *>(waitUnitsAt)},
       {"tw_emulator_take_accumulators", reinterpret_cast<void *>(takeAccumulatorsAt)},
       {"tw_emulator_free_accumulators", reinterpret_cast<void *>(freeAccumulatorsAt)},
+      {"tw_emulator_copy_to_accumulators", reinterpret_cast<void *>(copyToAccumulatorsAt)},
       {"tw_emulator_commit_accumulator_units", reinterpret_cast<void *>(commitAccumulatorUnitsAt)},
       {"tw_emulator_read_accumulators", reinterpret_cast<void *>(readAccumulatorsAt)},
       {"tw_emulator_await_accumulator_reads", reinterpret_cast<void *>(awaitAccumulatorReadsAt)},

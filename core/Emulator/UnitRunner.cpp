@@ -101,7 +101,7 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
     const UnitOperand &o = operand(i);
     offsets[i] = offset;
     memories[i] = o.residence == Residence::Scratchpad || o.residence == Residence::Accumulator;
-    if (memories[i] && (i != 2 || !accumulatesInBlock(unit)))
+    if (memories[i] && (i < 2 || !accumulatesInBlock(unit)))
       continue;
     slots[i].resize(o.rows * o.cols);
     for (int64_t lane = o.layout.numLanes() - 1; memories[i] && lane >= 0; --lane)

@@ -12,8 +12,7 @@
 ///
 /// One lane gives its operands in a frame:
 ///
-///   registers of A | of B | of C (in and out) | scales of A | of B | index of A | MemoryOperand of A, B, C | int32
-///   useC
+///   registers of A | of B | of C (in and out) | scales of A | of B | index of A | MemoryOperand of each | int32 useC
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,8 @@
 
 namespace tilewright {
 
-/// An operand in a scratchpad or accumulator memory: a row-major tile, or what a descriptor says.
+/// An operand in a scratchpad or accumulator memory: a row-major tile, or what a descriptor says. Of scales in an
+/// accumulator memory `pitch` is the first one that the instruction takes of a word.
 struct MemoryOperand {
   enum Form : int64_t { Rows, LinesAlongFree, LinesAlongK };
   uint64_t address = 0; // or the descriptor
@@ -53,10 +53,10 @@ public:
   bool laneLocal() const { return !local.empty(); }
   int64_t registerOffset(int operand) const { return offsets[operand]; }
   int64_t memoryOffset(int operand) const { return memory + operand * int64_t(sizeof(MemoryOperand)); }
-  int64_t useCOffset() const { return memory + 3 * int64_t(sizeof(MemoryOperand)); }
+  int64_t useCOffset() const { return memoryOffset(operands()); }
   int64_t frameBytes() const { return useCOffset() + 16; }
 
-  /// Address of element (row, col) of an operand in memory: 0 A, 1 B, 2 C.
+  /// Address of element (row, col) of an operand in memory: 0 A, 1 B, 2 C, then scales.
   using AddressOf = llvm::function_ref<char *(int operand, int64_t row, int64_t col)>;
   /// C = A * B + C of one lane of a unit that is laneLocal.
   void runLane(int64_t lane, char *frame) const;

@@ -15,6 +15,7 @@
 #include "core/Machine/RecordChecks.h"
 #include "core/Machine/IrFunction.h"
 #include "core/Machine/RecordTypes.h"
+#include "core/Machine/ScaleImage.h"
 #include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
@@ -88,9 +89,35 @@ static bool checkCovers(const MatrixUnit &unit, const std::string &field, const 
   return true;
 }
 
-/// Scales: of a unit whose operands lie in registers over lanes, as these do.
+/// Scales in the memory of the accumulators: whole bytes, a word for each row, and lanes after each other.
+static void checkScalesInBlock(const MatrixUnit &unit, const char *field, const UnitOperand &scale, bool isA,
+                               Messages &messages) {
+  const int64_t blocks = unit.k / unit.scales->block, lanes = scale.layout.numLanes();
+  if (scale.memory != unit.c.memory)
+    messages.push_back(formatv("field '{0}' lies in the memory '{1}' and field 'c' in '{2}'; a unit finds scales where "
+                               "it adds up",
+                               field, scale.memory, unit.c.memory));
+  if (bitWidth(scale.element) % 8 != 0 || bitWidth(scale.element) * blocks > 8 * ScaleImage::wordBytes)
+    messages.push_back(formatv("field '{0}' has {1} scales of {2} bits for a row of an instruction; they are whole "
+                               "bytes, and fit a word of 32 bits",
+                               field, blocks, bitWidth(scale.element)));
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    for (int64_t element = 0; element < scale.layout.numElements(); ++element) {
+      const Position p = scale.layout.at(lane, element);
+      if ((isA ? p.row : p.col) == element / blocks * lanes + lane && (isA ? p.col : p.row) == element % blocks)
+        continue;
+      messages.push_back(formatv("the layout of field '{0}' has row {1}, column {2} in element {3} of lane {4}; in a "
+                                 "memory of the block blocks along k lie side by side, and element e of lane l is "
+                                 "number e / {5} * {6} + l",
+                                 field, p.row, p.col, element, lane, blocks, lanes));
+      return;
+    }
+}
+
+/// Scales: of a unit whose operands lie in registers over lanes, as these do, or that finds them where it adds up.
 static void checkScales(const MatrixUnit &unit, Messages &messages) {
   auto takes = [&](llvm::StringRef role) { return llvm::is_contained(unit.emit.arguments, role); };
+  const bool inBlock = findsScalesInBlock(unit);
   for (const auto &[field, role, own] : {std::tuple("scaleA", "ScaleA", true), std::tuple("scaleB", "ScaleB", false)}) {
     if (!unit.scales || !(own ? unit.scales->hasA() : unit.scales->hasB())) {
       if (takes(role))
@@ -99,18 +126,24 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
       continue;
     }
     const UnitOperand &scale = own ? unit.scales->a : unit.scales->b;
-    if (!checkCovers(unit, field, scale, scale.layout.numElements() * bitWidth(scale.element), messages))
+    const int64_t laneBits = inBlock ? 0 : scale.layout.numElements() * bitWidth(scale.element);
+    if (!checkCovers(unit, field, scale, laneBits, messages))
       continue;
     if (!takes(role))
       messages.push_back(formatv("field 'emit' does not take \"{0}\", which field '{1}' describes", role, field));
     if (!isFloat(scale.element) || bitWidth(scale.element) > bitWidth(unit.c.element))
       messages.push_back(formatv("field '{0}' holds {1}; scales are floats no wider than field 'c' ({2})", field,
                                  elementName(scale.element), elementName(unit.c.element)));
+    if (inBlock) {
+      checkScalesInBlock(unit, field, scale, own, messages);
+      continue;
+    }
     for (const auto &[name, operand] : {std::pair(own ? "a" : "b", own ? &unit.a : &unit.b), std::pair(field, &scale)})
       if (operand->residence != Residence::LaneRegisters)
         messages.push_back(
             formatv("field '{0}' describes scales, but field '{1}' does not lie in registers over lanes; "
-                    "scaled operands and their scales are InRegisters<...>",
+                    "scaled operands and their scales are InRegisters<...>, or the scales InAccumulator<...> "
+                    "where the unit adds up in a memory of the block",
                     field, name));
     if (scale.layout.numLanes() != unit.c.layout.numLanes())
       messages.push_back(formatv("the layout of field '{0}' has {1} lanes, that of field 'c' {2}", field,
@@ -298,10 +331,15 @@ static void checkBank(const Memory *memory, const Memory *file, const MatrixUnit
 
 /// Accumulators that lanes read back: `memory` has columns of a word for each of them, in banks that blocks take.
 static void checkReadBack(const Memory &memory, const MatrixUnit &unit, Messages &messages) {
-  const int64_t lanes = unit.c.layout.numLanes(), columns = unit.c.layout.numElements();
+  const int64_t lanes = unit.c.layout.numLanes();
+  int64_t columns = unit.c.layout.numElements();
+  if (findsScalesInBlock(unit))
+    for (const UnitOperand *scale : unit.scales->operands())
+      columns += scale->layout.numElements() / (unit.k / unit.scales->block);
   if (memory.entryBytes != 4 * lanes || bitWidth(unit.c.element) != 32 || !accumulatorEntries(memory, columns))
     messages.push_back(formatv(
-        "unit '{0}': {1} lanes read {2} accumulators each of field 'c' ({3}) in the memory '{4}', which has {5} "
+        "unit '{0}': {1} lanes read {2} words each, accumulators of field 'c' ({3}) and scales, in the memory '{4}', "
+        "which has {5} "
         "entries of {6} bytes in {7} banks; it must have as many entries at least, of 4 bytes for each lane, in "
         "banks that divide them, and the accumulators 32 bits",
         unit.name, lanes, columns, elementName(unit.c.element), memory.name, memory.entries, memory.entryBytes,
@@ -392,6 +430,11 @@ static void checkPaths(const ChipTable &chip, const MachineGraph &graph, const M
       messages.push_back(formatv("unit '{0}': field '{1}' lies in the memory '{2}', but field 'copies' has no path of "
                                  "engines from a global memory to it; add a CopyEngine<..., \"{2}\">",
                                  unit.name, field, operand->memory));
+  if (findsScalesInBlock(unit) && !scaleEngine(unit, graph))
+    messages.push_back(formatv("unit '{0}': it finds scales in the memory '{1}', but field 'copies' has no engine with "
+                               "one size of 'accessBytes' that brings them from the scratchpad of a block; add a "
+                               "CopyEngine<..., \"{1}\">",
+                               unit.name, unit.c.memory));
   bool leaves = !chip.vectorOps.empty() || llvm::any_of(chip.copies, [&](const CopyEngine &copy) {
     return copy.from == unit.c.memory;
   }) || llvm::any_of(chip.memories, [](const Memory &memory) { return memory.kind == MemoryKind::RegisterFile; });

@@ -50,6 +50,17 @@ def TensorLoad : CopyEngine<"tensor", "register"> {
   let source = Guess<"a word of each of 128 rows a clock; latency of twice shared memory's">;
   let emit = MlirOp<"nvvm.tcgen05.ld", ["Ptr"]>;
 }
+/// tcgen05.cp.32x128b.warpx4: 32 lines of 16 bytes, which the rows of each warp get.
+def TensorScales : CopyEngine<"shared", "tensor"> {
+  let completion = Barrier;
+  let accessBytes = [16];
+  let alignBytes = 16;
+  let arrangements = ["none"];
+  let bandwidth = PerClock<128>;
+  let latency = Cycles<60>;
+  let source = Guess<"as fast as shared memory is read; latency of twice shared memory's">;
+  let emit = MlirOp<"nvvm.tcgen05.cp", ["Ptr"]>;
+}
 def TmaLoad : CopyEngine<"global", "shared"> {
   let completion = Barrier;
   let maxRank = 5;
@@ -112,7 +123,16 @@ defvar BlackwellUnits = [
     tcgen05_m128n128k32_e4m3_e5m2_f32, tcgen05_m128n192k32_e4m3_e5m2_f32, tcgen05_m128n256k32_e4m3_e5m2_f32,
     tcgen05_m128n16k32_e5m2_e4m3_f32, tcgen05_m128n32k32_e5m2_e4m3_f32, tcgen05_m128n64k32_e5m2_e4m3_f32,
     tcgen05_m128n96k32_e5m2_e4m3_f32, tcgen05_m128n128k32_e5m2_e4m3_f32, tcgen05_m128n192k32_e5m2_e4m3_f32,
-    tcgen05_m128n256k32_e5m2_e4m3_f32] # AdaUnits;
+    tcgen05_m128n256k32_e5m2_e4m3_f32,
+    tcgen05_m128n32k32_mx_e4m3_f32, tcgen05_m128n32k32_mx_e5m2_f32, tcgen05_m128n32k32_mx_e4m3_e5m2_f32,
+    tcgen05_m128n32k32_mx_e5m2_e4m3_f32, tcgen05_m128n64k32_mx_e4m3_f32, tcgen05_m128n64k32_mx_e5m2_f32,
+    tcgen05_m128n64k32_mx_e4m3_e5m2_f32, tcgen05_m128n64k32_mx_e5m2_e4m3_f32, tcgen05_m128n96k32_mx_e4m3_f32,
+    tcgen05_m128n96k32_mx_e5m2_f32, tcgen05_m128n96k32_mx_e4m3_e5m2_f32, tcgen05_m128n96k32_mx_e5m2_e4m3_f32,
+    tcgen05_m128n128k32_mx_e4m3_f32, tcgen05_m128n128k32_mx_e5m2_f32, tcgen05_m128n128k32_mx_e4m3_e5m2_f32,
+    tcgen05_m128n128k32_mx_e5m2_e4m3_f32, tcgen05_m128n192k32_mx_e4m3_f32, tcgen05_m128n192k32_mx_e5m2_f32,
+    tcgen05_m128n192k32_mx_e4m3_e5m2_f32, tcgen05_m128n192k32_mx_e5m2_e4m3_f32, tcgen05_m128n256k32_mx_e4m3_f32,
+    tcgen05_m128n256k32_mx_e5m2_f32, tcgen05_m128n256k32_mx_e4m3_e5m2_f32,
+    tcgen05_m128n256k32_mx_e5m2_e4m3_f32] # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
@@ -277,7 +297,7 @@ def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227,
   let float8_words = WidensFloat8;
   let summary = "NVIDIA B200 (Blackwell)";
   let memories = GpuMemories<180, 8000, 1965, 126, 8000, 227, SheetB200>.each # [TensorMemoryOf];
-  let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad];
+  let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad, TensorScales];
   let units = BlackwellUnits;
   let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
 }

@@ -114,6 +114,15 @@ static void emulateTensorMemory(EmulationTable &table) {
     b.freeAccumulators(addressOf(b, dealloc.getTaddr()), dealloc.getNCols());
     return success();
   });
+  table.on(NVVM::Tcgen05CpOp::getOperationName(), [=](Operation *op, EmulationBuilder &b) {
+    auto copy = cast<NVVM::Tcgen05CpOp>(op);
+    if (copy.getShape() != NVVM::Tcgen05CpShape::SHAPE_32x128b ||
+        copy.getMulticast() != NVVM::Tcgen05CpMulticast::WARPX4 || copy.getGroup() != NVVM::CTAGroupKind::CTA_1 ||
+        copy.getSrcFormat())
+      return b.refuse("only copies of 32 lines of 16 bytes to the rows of all warps are known");
+    b.copyToAccumulators(addressOf(b, copy.getTaddr()), copy.getSmemDesc(), 32, 16);
+    return success();
+  });
   table.on(NVVM::Tcgen05CommitOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto commit = cast<NVVM::Tcgen05CommitOp>(op);
     if (commit.getMulticastMask() || commit.getGroup() != NVVM::CTAGroupKind::CTA_1)

@@ -25,7 +25,7 @@ using namespace tilewright;
 
 namespace {
 
-class NvidiaLaneOps : public LaneOps, public BlockAccumulators {
+class NvidiaLaneOps : public LaneOps, public BlockAccumulators, public BlockScales {
 public:
   explicit NvidiaLaneOps(const TargetDescription &chip)
       : LaneOps(chip),
@@ -258,11 +258,18 @@ public:
       results.push_back(LLVM::ExtractValueOp::create(builder, loc, joined, int64_t(i)));
     return results;
   }
-  /// Bits 4-5 type of the accumulators, 7-9 and 10-12 types of A and B, 15 and 16 lines of A and B along the free
-  /// dimension, 17-22 n / 8, 24-28 m / 16 (PTX ISA 8.7, "Instruction descriptor").
-  bool emitUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
-                    bool bKInner, Value address, Value accumulates) const override {
-    NVVM::Tcgen05MMAKind kind;
+  bool copyScales(OpBuilder &builder, Location loc, Value described, Value address, int64_t rows,
+                  int64_t bytes) const override {
+    if (!hasTensorMemory || rows != 32 || bytes != 16)
+      return false;
+    NVVM::Tcgen05CpOp::create(builder, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
+                              NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
+                              tensorPointer(builder, loc, address), described);
+    return true;
+  }
+  /// Bits 7-9 and 10-12 types of A and B, 15 and 16 lines of A and B along the free dimension, 17-22 n / 8, 24-28 m /
+  /// 16 (PTX ISA 8.7, "Instruction descriptor").
+  static int64_t fieldsOf(const MatrixUnit &unit, bool aKInner, bool bKInner) {
     auto formatOf = [&](ElementKind element) -> int64_t {
       switch (element) {
       case ElementKind::BF16:
@@ -275,6 +282,13 @@ public:
         return 0; // f16, e4m3, u8
       }
     };
+    return formatOf(unit.a.element) << 7 | formatOf(unit.b.element) << 10 | int64_t(!aKInner) << 15 |
+           int64_t(!bKInner) << 16 | unit.n / 8 << 17 | unit.m / 16 << 24;
+  }
+  /// Beside these, bits 4-5 type of the accumulators.
+  bool emitUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
+                    bool bKInner, Value address, Value accumulates) const override {
+    NVVM::Tcgen05MMAKind kind;
     switch (unit.a.element) {
     case ElementKind::F16:
     case ElementKind::BF16:
@@ -291,12 +305,29 @@ public:
       kind = NVVM::Tcgen05MMAKind::F8F6F4;
       break;
     }
-    const int64_t sums = unit.c.element == ElementKind::I32 ? 2 : 1;
-    const int64_t fields = sums << 4 | formatOf(unit.a.element) << 7 | formatOf(unit.b.element) << 10 |
-                           int64_t(!aKInner) << 15 | int64_t(!bKInner) << 16 | unit.n / 8 << 17 | unit.m / 16 << 24;
+    const int64_t fields = fieldsOf(unit, aKInner, bKInner) | int64_t(unit.c.element == ElementKind::I32 ? 2 : 1) << 4;
     NVVM::Tcgen05MMAOp::create(builder, loc, kind, NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
                                /*aShift=*/false, tensorPointer(builder, loc, address), a, b, i32(builder, loc, fields),
                                accumulates, Value(), Value());
+    return true;
+  }
+  /// Beside these, bits 4-5 and 29-30 the bytes of words that scales of B and of A stand in, and bit 23: they are
+  /// powers of two.
+  bool emitScaledUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
+                          bool bKInner, Value address, Value accumulates,
+                          ArrayRef<ScalesInBlock> scales) const override {
+    if (scales.size() != 2)
+      return false;
+    const int64_t fields =
+        fieldsOf(unit, aKInner, bKInner) | scales[1].first << 4 | int64_t(1) << 23 | scales[0].first << 29;
+    // The dialect's op names no size of the scales, which PTX knows from 8.8 on.
+    LLVM::InlineAsmOp::create(
+        builder, loc, TypeRange(),
+        ValueRange{address, a, b, i32(builder, loc, fields), scales[0].address, scales[1].address, accumulates},
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [$0], $1, $2, $3, "
+        "[$4], [$5], $6;",
+        "r,l,l,r,r,r,b,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
     return true;
   }
 

@@ -154,6 +154,17 @@ class Tcgen05<int n, Elem ea, Elem eb, Elem sum, int width> : MatrixUnit<128, n,
   let completion = Barrier;
   let emit = MlirOp<"nvvm.tcgen05.mma", ["C", "DescA", "DescB", "UseC"]>;
 }
+/// kind::mxf8f6f4 with .scale_vec::1X: a scale for 32 elements along k, which is the unit's. Of four k's each has a byte of
+/// a word: lane l of each warp of the rows has rows l, l + 32, .. of A, columns of B ("Block Scaling", "Scale Factor A ID").
+class Tcgen05Scaled<int n, Elem ea, Elem eb> : Tcgen05<n, ea, eb, f32, 8> {
+  let scaleBlock = 32;
+  let scaleA = Operand<f8e8m0, InAccumulator<"tensor", Layout<[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+                                                              [[32, 0], [64, 0]]>>>;
+  let scaleB = Operand<f8e8m0, InAccumulator<"tensor", Layout<[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], [],
+                                                              [Repeat<!div(n, 32), 0, 32>]>>>;
+  let emit = InlineAsm<"tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X",
+                       ["C", "DescA", "DescB", "ScaleA", "ScaleB", "UseC"]>;
+}
 foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
     def tcgen05_m128n # n # k16_ # e # _f32 : Tcgen05<n, e, e, f32, 16>;
@@ -164,6 +175,12 @@ foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   def tcgen05_m128n # n # k32_e5m2_f32 : Tcgen05<n, f8e5m2, f8e5m2, f32, 8>;
   def tcgen05_m128n # n # k32_e4m3_e5m2_f32 : Tcgen05<n, f8e4m3, f8e5m2, f32, 8>;
   def tcgen05_m128n # n # k32_e5m2_e4m3_f32 : Tcgen05<n, f8e5m2, f8e4m3, f32, 8>;
+}
+foreach n = [32, 64, 96, 128, 192, 256] in {
+  def tcgen05_m128n # n # k32_mx_e4m3_f32 : Tcgen05Scaled<n, f8e4m3, f8e4m3>;
+  def tcgen05_m128n # n # k32_mx_e5m2_f32 : Tcgen05Scaled<n, f8e5m2, f8e5m2>;
+  def tcgen05_m128n # n # k32_mx_e4m3_e5m2_f32 : Tcgen05Scaled<n, f8e4m3, f8e5m2>;
+  def tcgen05_m128n # n # k32_mx_e5m2_e4m3_f32 : Tcgen05Scaled<n, f8e5m2, f8e4m3>;
 }
 
 #endif // TILEWRIGHT_NVIDIA_MATRIXUNITS

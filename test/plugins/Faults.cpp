@@ -123,13 +123,14 @@ enum class LaneFault {
   ReadWait,
   BeginAccesses,
   EndAccesses,
-  Free
+  Free,
+  ScaleCopy
 };
 
 /// What the lanes of "wrong-barrier-mapping" call for a barrier of the block.
 constexpr llvm::StringLiteral barrierText = "faults.barrier";
 
-class FaultyLaneOps : public LaneOps, public BlockAccumulators {
+class FaultyLaneOps : public LaneOps, public BlockAccumulators, public BlockScales {
 public:
   FaultyLaneOps(std::unique_ptr<LaneOps> sound, LaneFault fault) : sound(std::move(sound)), fault(fault) {}
 
@@ -252,6 +253,16 @@ public:
                     bool bKInner, Value address, Value accumulates) const override {
     return inBlock().emitUnitInto(b, loc, unit, a, aKInner, second, bKInner, address, accumulates);
   }
+  bool copyScales(OpBuilder &b, Location loc, Value described, Value address, int64_t rows,
+                  int64_t bytes) const override {
+    return fault == LaneFault::ScaleCopy || blockScales(*sound)->copyScales(b, loc, described, address, rows, bytes);
+  }
+  bool emitScaledUnitInto(OpBuilder &b, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value second,
+                          bool bKInner, Value address, Value accumulates,
+                          ArrayRef<ScalesInBlock> scales) const override {
+    return blockScales(*sound)->emitScaledUnitInto(b, loc, unit, a, aKInner, second, bKInner, address, accumulates,
+                                                   scales);
+  }
 
 private:
   const BlockAccumulators &inBlock() const { return *blockAccumulators(*sound); }
@@ -349,6 +360,7 @@ const Fault faults[] = {
     {"missing-accesses-begin", "nvidia:B200", nullptr, LaneFault::BeginAccesses},
     {"missing-accesses-end", "nvidia:B200", nullptr, LaneFault::EndAccesses},
     {"missing-free", "nvidia:B200", nullptr, LaneFault::Free},
+    {"missing-scale-copy", "nvidia:B200", nullptr, LaneFault::ScaleCopy},
     {"bound", "cpu:host", nullptr, LaneFault::None, PassFault::Bound},
     {"rounding", "cpu:host", nullptr, LaneFault::None, PassFault::Rounding},
     {"hang", "cpu:host", nullptr, LaneFault::None, PassFault::Hang},

@@ -25,8 +25,8 @@ using namespace tilewright::test;
 namespace {
 
 /// Ops whose removal must show, by number; `take` removes the one of number `which`, -1 none. Returns how many there
-/// are.
-int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
+/// are. `only`: what their names contain.
+int visitSteps(mlir::ModuleOp module, int which, std::string &what, llvm::StringRef only = "") {
   int count = 0;
   llvm::SmallVector<mlir::Operation *> steps;
   module.walk([&](mlir::Operation *op) {
@@ -36,7 +36,8 @@ int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
     for (llvm::StringRef part : {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait",
                                  "fence.proxy", "mbarrier.init", "tcgen05.fence", "tcgen05.dealloc"})
       waits |= name.contains(part);
-    if (waits || name == "nvvm.barrier")
+    waits |= name == "nvvm.barrier";
+    if (only.empty() ? waits : name.contains(only))
       steps.push_back(op);
   });
   count = steps.size();
@@ -55,41 +56,110 @@ int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
   return count;
 }
 
+/// Arrays of a run, of which the last one is the result, and what it must be.
+struct Run {
+  std::vector<Array> arrays;
+  std::vector<double> expected;
+
+  Run(std::vector<Array> arrays, std::vector<double> expected)
+      : arrays(std::move(arrays)), expected(std::move(expected)) {}
+  Run(const Product &p) : arrays{p.a, p.b, p.c, p.c}, expected(p.expected) {}
+};
+
 /// Modes in which something is found or a result is wrong.
-int modesThatShow(const Compiled &compiled, const Product &p) {
+int modesThatShow(const Compiled &compiled, const Run &run) {
   int modes = 0;
   for (const EmulatorMode &mode : allModes(compiled.kernels->engines())) {
     Emulator device(compiled.kernels);
     device.mode = mode;
     device.counting = false;
-    std::vector<Array> arrays{p.a, p.b, p.c, p.c};
+    std::vector<Array> arrays = run.arrays;
     runOnce(compiled, device, {}, arrays);
     bool wrong = !device.findings().empty();
-    for (size_t i = 0; i < p.expected.size() && !wrong; ++i)
-      wrong = arrays.back().at(i) != p.expected[i];
+    for (size_t i = 0; i < run.expected.size() && !wrong; ++i)
+      wrong = arrays.back().at(i) != run.expected[i];
     modes += wrong;
   }
   return modes;
 }
 
-void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, const std::string &plan) {
-  const Gemm g = halfGemm(/*transB=*/true);
-  std::mt19937 random(10);
-  Product p(g, m, n, k, random);
+void eachStepIsNeeded(const std::string &chip, const std::string &text, const Run &p, const std::string &plan,
+                      llvm::StringRef only = "", int least = 8) {
   int steps = 0;
   std::string what;
-  Compiled whole = compileFor(gemmText(g, m, n, k), chip, plan,
-                              [&](mlir::ModuleOp module) { steps = visitSteps(module, -1, what); });
+  Compiled whole =
+      compileFor(text, chip, plan, [&](mlir::ModuleOp module) { steps = visitSteps(module, -1, what, only); });
   ASSERT_TRUE(usesRing(whole));
   EXPECT_EQ(modesThatShow(whole, p), 0);
-  EXPECT_GE(steps, 8);
+  EXPECT_GE(steps, least);
   for (int which = 0; which < steps; ++which) {
     Compiled without =
-        compileFor(gemmText(g, m, n, k), chip, plan, [&](mlir::ModuleOp module) { visitSteps(module, which, what); });
+        compileFor(text, chip, plan, [&](mlir::ModuleOp module) { visitSteps(module, which, what, only); });
     ASSERT_TRUE(without.kernels);
     EXPECT_GT(modesThatShow(without, p), 0) << chip << " without " << what;
   }
 }
+
+void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, const std::string &plan) {
+  const Gemm g = halfGemm(/*transB=*/true);
+  std::mt19937 random(10);
+  eachStepIsNeeded(chip, gemmText(g, m, n, k), Product(g, m, n, k, random), plan);
+}
+
+/// A product of f8E4M3FN with powers of two for 32 elements along k.
+struct ScaledProduct {
+  int64_t m, n, k;
+
+  std::string text() const {
+    auto type = [](int64_t rows, int64_t cols, const char *element) {
+      return "tensor<" + std::to_string(rows) + "x" + std::to_string(cols) + "x" + element + ">";
+    };
+    const std::string a = type(m, k, "f8E4M3FN"), b = type(n, k, "f8E4M3FN"), c = type(m, n, "f32");
+    const std::string s = type(m, k / 32, "f8E8M0FNU"), t = type(n, k / 32, "f8E8M0FNU");
+    return "func.func @f(%a: " + a + ", %s: " + s + ", %b: " + b + ", %t: " + t + ") -> " + c +
+           " {\n%z = arith.constant 0.0 : f32\n%e = tensor.empty() : " + c +
+           "\n%i = linalg.fill ins(%z : f32) outs(%e : " + c + ") -> " + c +
+           "\n%r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, "
+           "affine_map<(i, j, k) -> (i, k floordiv 32)>, affine_map<(i, j, k) -> (j, k)>, "
+           "affine_map<(i, j, k) -> (j, k floordiv 32)>, affine_map<(i, j, k) -> (i, j)>], "
+           "iterator_types = [\"parallel\", \"parallel\", \"reduction\"]} ins(%a, %s, %b, %t : " +
+           a + ", " + s + ", " + b + ", " + t + ") outs(%i : " + c + R"() {
+    ^bb0(%x: f8E4M3FN, %u: f8E8M0FNU, %y: f8E4M3FN, %v: f8E8M0FNU, %o: f32):
+      %0 = arith.extf %x : f8E4M3FN to f32
+      %1 = arith.extf %u : f8E8M0FNU to f32
+      %2 = arith.mulf %0, %1 : f32
+      %3 = arith.extf %y : f8E4M3FN to f32
+      %4 = arith.extf %v : f8E8M0FNU to f32
+      %5 = arith.mulf %3, %4 : f32
+      %6 = arith.mulf %2, %5 : f32
+      %7 = arith.addf %o, %6 : f32
+      linalg.yield %7 : f32
+    } -> )" +
+           c + "\nreturn %r : " + c + "\n}";
+  }
+
+  /// Sums are exact.
+  Run run() const {
+    std::mt19937 random(14);
+    auto scales = [&](int64_t rows) {
+      Array result(ElementKind::F8E8M0, rows * k / 32, nullptr);
+      for (size_t i = 0; i < result.values.size(); ++i) {
+        result.values[i] = double(1 << std::uniform_int_distribution<int>(0, 3)(random)) / 2;
+        writeElement(result.kind, result.bytes.data(), int64_t(i), result.values[i]);
+      }
+      return result;
+    };
+    Array a(ElementKind::F8E4M3, m * k, &random), s = scales(m), b(ElementKind::F8E4M3, n * k, &random), t = scales(n),
+                                                  c(ElementKind::F32, m * n, nullptr);
+    std::vector<double> expected(m * n);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t l = 0; l < k; ++l)
+          expected[i * n + j] +=
+              a.values[i * k + l] * s.values[(i * k + l) / 32] * b.values[j * k + l] * t.values[(j * k + l) / 32];
+    return Run({a, s, b, t, c}, expected);
+  }
+};
 
 } // namespace
 
@@ -280,4 +350,40 @@ TEST(Ring, EachStepIsNeededBetweenTiles) {
 TEST(Ring, EachStepIsNeededWithAccumulatorsInBlocks) {
   eachStepIsNeeded("nvidia:B200", 128, 64, 256, forceTile(128, 64) + ",stages=2");
   eachStepIsNeeded("nvidia:B200", 256, 32, 192, forceTile(128, 16) + ",stages=2,workers=2");
+}
+
+/// Scales beside the accumulators: those of A, and of B.
+TEST(Ring, EachCopyOfScalesIsNeeded) {
+  const ScaledProduct p{128, 64, 384};
+  eachStepIsNeeded("nvidia:B200", p.text(), p.run(), forceTile(128, 64) + ",stages=2", "tcgen05.cp", 2);
+}
+
+/// Scales of all stages in the same entries: copies are in no order with the units that find those of the step before.
+TEST(Ring, ScalesOfEachStageHaveEntriesOfTheirOwn) {
+  const ScaledProduct p{128, 32, 512};
+  int changed = 0;
+  Compiled shared = compileFor(p.text(), "nvidia:B200", forceTile(128, 32) + ",stages=2", [&](mlir::ModuleOp module) {
+    // Each step's entries are the number of its stage times those of one.
+    constexpr int64_t entriesOfStage = 8;
+    for (mlir::Operation *op : opsNamed(module, "llvm.mul")) {
+      auto constant = op->getOperand(1).getDefiningOp<mlir::LLVM::ConstantOp>();
+      auto number = constant ? mlir::dyn_cast<mlir::IntegerAttr>(constant.getValue()) : mlir::IntegerAttr();
+      if (!number || number.getInt() != entriesOfStage || !op->getResult(0).getType().isInteger(32))
+        continue;
+      mlir::OpBuilder builder(op);
+      mlir::Value none = mlir::LLVM::ConstantOp::create(builder, op->getLoc(), op->getResult(0).getType(),
+                                                        builder.getI32IntegerAttr(0));
+      op->getResult(0).replaceAllUsesWith(none);
+      ++changed;
+    }
+  });
+  ASSERT_TRUE(shared.kernels);
+  EXPECT_GT(changed, 0);
+  Emulator device(shared.kernels);
+  device.mode = allModes(shared.kernels->engines()).front();
+  std::vector<Array> arrays = p.run().arrays;
+  runOnce(shared, device, {}, arrays);
+  EXPECT_TRUE(llvm::any_of(device.findings(), [](const Finding &finding) {
+    return finding.kind == FindingKind::Race && finding.message.find("overwrites scales") != std::string::npos;
+  }));
 }

@@ -35,7 +35,7 @@ using namespace mlir;
 using namespace tilewright;
 
 llvm::json::Object LaneContractionPlan::toJSON() const {
-  return llvm::json::Object{{"unit", unit->name},
+  llvm::json::Object object{{"unit", unit->name},
                             {"block", llvm::json::Array{blockM(), blockN(), depth}},
                             {"subgroups", llvm::json::Array{subgroupsM, subgroupsN}},
                             {"subgroups_k", subgroupsK},
@@ -59,6 +59,9 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"transpose_before", turnedBefore},
                             {"results_together", together},
                             {"seconds", seconds}};
+  if (scaleEntries)
+    object["scale_entries"] = scaleEntries;
+  return object;
 }
 
 //===-- Operands ----------------------------------------------------------===//

@@ -84,6 +84,7 @@ struct LaneContractionPlan : TiledDimensions {
   int64_t rasterRows = 1;   // of tiles of a group (threadblock rasterisation, TileOrder.h)
   int64_t turnedBefore = 0; // operands that a launch before has transposed (TurnOperands.h)
   int64_t together = 1;     // units of a row whose results are finished and stored as one
+  int64_t scaleEntries = 0; // of a memory of the block, for the scales of a group's stage (ScaleStaging.h)
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
   StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;

@@ -10,20 +10,23 @@
 /// into a multi-stage buffer, one role of the block starts the copies, the groups
 /// multiply.
 ///
-///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes
-///   a step       max(units: W TM BK/k issue, scratchpad: writes and each unit's reads, L2: bytes of all blocks,
+///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes,
+///                and images of scales (ScaleStaging.h)
+///   a step       max(units: W TM BK/k issue and copies of scales, scratchpad: writes and each unit's reads, L2: bytes
+///   of all blocks,
 ///                of B only a part for each block of a cluster)
 ///   time         ceil(tiles / multiprocessors) x (steps x step + epilogue) + latency of the engine + launch
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Copies/ScaleStaging.h"
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
-#include "core/Machine/UnitOperands.h"
+#include "core/Machine/ScaleImage.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
@@ -188,6 +191,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit) || (!*bInK && unit.n % line) || (!*aInK && unit.m % line))
       continue;
+    if (unit.scales && !findsScalesInBlock(unit))
+      continue;
     if (unit.n >= 2 * n && unit.n > smallest)
       continue;
     int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
@@ -224,9 +229,17 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           if (plan.registers > groupRegisters(chip, groupLanes, groups) ||
               (groups + 1) * groupLanes > hierarchy.subgroups * hierarchy.lanes)
             continue;
-          int64_t stageBytes = (plan.blockM() + plan.blockN()) * lineBytes;
+          const std::optional<ScaleStaging> scales = stageScales(plan, c, chip, *engine, lineBytes);
+          if (!scales)
+            continue;
+          int64_t stageBytes = (plan.blockM() + plan.blockN()) * lineBytes + scales->stageBytes;
           int64_t otherBytes = barrierBytes + groups * resultBytes;
           plan.stages = atMost("stages", std::min(mostStages, (shared->bytes - otherBytes) / stageBytes));
+          plan.scaleEntries = scales->entries;
+          // Scales of each stage lie beside the accumulators.
+          while (plan.stages >= 2 && inBlock &&
+                 !accumulatorEntries(*inBlock, groups * (tm * accumulators + plan.stages * scales->entries)))
+            --plan.stages;
           if (plan.stages < 2)
             continue;
           plan.sharedBytes = plan.stages * stageBytes + otherBytes;
@@ -234,10 +247,10 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           int64_t clusters = atMost("persistent_blocks", hierarchy.blocks / cluster); // at a time
           int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
           double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
-          double units = double(groups * tm) * (depth / unit.k) * unit.issue;
-          double reads = double(groups * tm) * (unit.m + unit.n) * lineBytes;
+          double units = double(groups * tm) * (depth / unit.k) * unit.issue + scales->clocks;
+          double reads = double(groups * tm) * (unit.m + unit.n) * lineBytes + groups * scales->stageBytes;
           double pad = (reads + stageBytes) / shared->bytesPerClock;
-          double fetched = double(plan.blockM() + plan.blockN() / cluster) * lineBytes;
+          double fetched = double(plan.blockM() + plan.blockN() / cluster) * lineBytes + scales->stageBytes;
           double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
           double steps = llvm::divideCeil(k, depth) * otherKCount;
           plan.stepClocks = std::max({units, pad, traffic});

@@ -33,6 +33,10 @@ void LaneContractionNest::emit() {
     auto allocate = [&] {
       bufferA.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       bufferB.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
+      if (task.scalesOfA)
+        scalesA = task.scalesOfA->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
+      if (task.scalesOfB)
+        scalesB = task.scalesOfB->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (p.subgroupsK > 1)
         exchanged = allocExchange();
       body();

@@ -59,7 +59,7 @@ private:
     std::array<llvm::SmallVector<mlir::Value> *, 5> all() { return {&a, &b, &scalesA, &scalesB, &indexA}; }
   };
   Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
-  mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr k);
+  mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr stage, mlir::AffineExpr inStage);
   mlir::Value loadIndex(int64_t tile, mlir::AffineExpr k);
   bool divides(unsigned d, int64_t step) const;
   Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
@@ -93,6 +93,7 @@ private:
   bool isLast = true;   // they may be those of the last step
   IterationSpace space;
   StagedBuffer bufferA, bufferB;
+  mlir::Value scalesA, scalesB;                                      // buffers of images; null: there are none
   mlir::Value exchanged;                                             // sums of slices, null: there is one slice
   mlir::AffineExpr rank;                                             // of the block in its cluster
   mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block

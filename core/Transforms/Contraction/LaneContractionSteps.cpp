@@ -44,6 +44,10 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
     for (int64_t block = 0, blocks = (isA ? bufferA : bufferB).blocks(); block < blocks; ++block)
       tokens.push_back(copy(isA, k, stage, block));
   }
+  if (task.scalesOfA)
+    tokens.push_back(task.scalesOfA->copy(space, scalesA, blockRow, k, stage));
+  if (task.scalesOfB)
+    tokens.push_back(task.scalesOfB->copy(space, scalesB, blockCol, k, stage));
   return tokens;
 }
 
@@ -66,11 +70,16 @@ Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr k) {
   return loadTile(space, c.a.index->access, fragment(unit.sparsity->index, builder().getI8Type()), axes);
 }
 
-/// The scales of number `tile` of the subgroup's rows of A (columns of B) for a unit's k, from position `k` of the sum
-/// on; from where they lie. Beyond the edges, where elements are zero, they are some power of two.
-Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr k) {
+/// The scales of number `tile` of the subgroup's rows of A (columns of B) for a unit's k, from `inStage` of the step
+/// on; from where they lie, or from their images in stage `stage`. Beyond the edges, where elements are zero, they are
+/// some power of two.
+Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr stage, AffineExpr inStage) {
   const OperandScale &scale = *(isA ? c.a : c.b).scale;
   const UnitOperand &own = isA ? unit.scales->a : unit.scales->b;
+  if (const std::optional<ScaleImages> &images = isA ? task.scalesOfA : task.scalesOfB)
+    return images->load(space, isA ? scalesA : scalesB, fragment(own, scale.element), stage,
+                        isA ? localRow + tile * unit.m : localCol + tile * unit.n, inStage);
+  const AffineExpr k = stepBegin + inStage;
   // Blocks of the unit, or larger ones, of which one serves a whole issue.
   const bool isAlike = scale.block != unit.scales->block;
   const int64_t block = isAlike ? std::max<int64_t>(1, scale.block) : scale.block;
@@ -106,9 +115,9 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
     loaded.b.push_back(bufferB.load(space, fragment(unit.b, storedType(elementOf(unit.b, c.b.element))), stage,
                                     localCol + tn * unit.n, inStage));
   for (int64_t tm = 0; c.a.scale && tm < p.tilesM; ++tm)
-    loaded.scalesA.push_back(loadScales(true, tm, stepBegin + inStage));
+    loaded.scalesA.push_back(loadScales(true, tm, stage, inStage));
   for (int64_t tn = 0; c.b.scale && tn < p.tilesN; ++tn)
-    loaded.scalesB.push_back(loadScales(false, tn, stepBegin + inStage));
+    loaded.scalesB.push_back(loadScales(false, tn, stage, inStage));
   for (int64_t tm = 0; c.a.index && tm < p.tilesM; ++tm)
     loaded.indexA.push_back(loadIndex(tm, stepBegin + inStage));
   return loaded;

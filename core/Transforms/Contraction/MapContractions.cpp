@@ -307,6 +307,13 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   for (EpilogueStep &step : task.epilogue)
     hoistDefinitions(step.nest.root(), root);
   if (lanePlan) {
+    if (findsScalesInBlock(*lanePlan->unit)) {
+      const CopyEngine &into = *scaleEngine(*lanePlan->unit, target.graph());
+      for (auto [operand, images, isA] : {std::tuple(&task.contraction.a, &task.scalesOfA, true),
+                                          std::tuple(&task.contraction.b, &task.scalesOfB, false)})
+        if (operand->scale)
+          images->emplace(builder, root.getLoc(), task.contraction, *lanePlan, isA, into, *lanes);
+    }
     bool engine = hasCopyEngine(target);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
     if (lanePlan->engine.empty())

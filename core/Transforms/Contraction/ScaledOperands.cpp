@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Contraction/ScaledOperands.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Copies/ScaleStaging.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
@@ -156,9 +157,8 @@ std::optional<ContractionOperand> ScaleFinder::unscaled(const OperandProducer &p
 
 /// Whether a unit takes elements and scales of these types.
 bool ScaleFinder::areTaken(const Contraction &scaled) const {
-  return llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
-    return unit.scales && computesOnLanes(unit, scaled, hierarchy, freedom);
-  });
+  return llvm::any_of(chip.units(),
+                      [&](const MatrixUnit &unit) { return unit.scales && takesElements(unit, scaled, freedom); });
 }
 
 std::optional<LaneContractionPlan> ScaleFinder::planOf(const Contraction &contraction) const {
@@ -221,18 +221,21 @@ std::optional<ScaledOperands> ScaleFinder::run() {
     return std::nullopt;
   ScaledOperands result = std::move(*taken);
   std::optional<LaneContractionPlan> byUnit = planOf(result.contraction), byBuffers = planOf(c);
+  if (!byUnit)
+    return std::nullopt;
+  const double units = byUnit->seconds + imageSeconds(*byUnit, result.contraction, chip);
   const double buffers = byBuffers ? byBuffers->seconds + bufferSeconds(result.contraction) : 0;
-  if (!byUnit || (byBuffers && buffers < byUnit->seconds))
+  if (byBuffers && buffers < units)
     return std::nullopt;
   auto add = [&](const char *by, double seconds) {
     result.considered.push_back(llvm::json::Object{{"scaled_by", by}, {"seconds", seconds}});
   };
-  add("unit", byUnit->seconds);
+  add("unit", units);
   if (byBuffers)
     add("buffers", buffers);
   InFlightDiagnostic remark = Nest(c.nest).root().emitRemark();
   remark << "operands of a contraction are scaled by unit " << byUnit->unit->name
-         << llvm::formatv(", which takes {0:F1} us", byUnit->seconds * 1e6).str();
+         << llvm::formatv(", which takes {0:F1} us", units * 1e6).str();
   if (byBuffers)
     remark << llvm::formatv("; with buffers it takes {0:F1} us", buffers * 1e6).str();
   return result;

@@ -11,6 +11,8 @@
 ///
 ///   class AcmeLaneOps : public LaneOps, public BlockAccumulators { .. };
 ///
+/// Units may find scales of their operands there, too: such operations are of the class BlockScales besides.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_BLOCKACCUMULATORS_H
@@ -61,10 +63,40 @@ public:
                             mlir::Value accumulates) const = 0;
 };
 
+/// Where a unit finds the scales of an operand: the first of their entries (i32), and which scale of a word, from its
+/// lowest byte on, is the first that the instruction takes. The instructions whose scales share words follow each other
+/// along k.
+struct ScalesInBlock {
+  mlir::Value address;
+  int64_t first = 0;
+};
+
+/// Units that find scales of their operands beside the accumulators. The lane that issues them copies the scales there:
+///
+///   one lane: copies, units, commit to a barrier object, which is told of both
+class BlockScales {
+public:
+  virtual ~BlockScales() = default;
+
+  /// One lane starts to copy `rows` lines of `bytes` bytes of the scratchpad, which `described` (describeTile)
+  /// describes, into the entries from `address` (i32) on, a word each: line l to row l, and to each `rows` rows after
+  /// it. In order with the units that the lane issues after it; those before may be under way still. False: no such
+  /// copy.
+  virtual bool copyScales(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value described, mlir::Value address,
+                          int64_t rows, int64_t bytes) const = 0;
+  /// Stage 6: BlockAccumulators::emitUnitInto of a unit with `scales`: of A and of B, of those that it takes. False: no
+  /// such unit.
+  virtual bool emitScaledUnitInto(mlir::OpBuilder &builder, mlir::Location loc, const MatrixUnit &unit, mlir::Value a,
+                                  bool aKInner, mlir::Value b, bool bKInner, mlir::Value address,
+                                  mlir::Value accumulates, llvm::ArrayRef<ScalesInBlock> scales) const = 0;
+};
+
 /// Those of `ops`; null: the chip's lanes have no such memory.
 inline const BlockAccumulators *blockAccumulators(const LaneOps &ops) {
   return dynamic_cast<const BlockAccumulators *>(&ops);
 }
+/// Those of `ops`; null: no units find scales there.
+inline const BlockScales *blockScales(const LaneOps &ops) { return dynamic_cast<const BlockScales *>(&ops); }
 
 } // namespace tilewright
 

@@ -208,7 +208,10 @@ public:
   /// All lanes of a subgroup: `entries` (i32), whose address goes to 4 bytes of the scratchpad at `place`.
   void takeAccumulators(mlir::Value place, mlir::Value entries);
   void freeAccumulators(mlir::Value address, mlir::Value entries);
-  /// One arrival at the barrier object `phase` when all units are done that this lane has issued.
+  /// `rows` lines of `bytes` bytes that `descriptor` (i64) gives, to the entries from `address` on, a word each: line l
+  /// to row l, and to each `rows` rows after it. In order with the units that this lane issues after it.
+  void copyToAccumulators(mlir::Value address, mlir::Value descriptor, unsigned rows, unsigned bytes);
+  /// One arrival at the barrier object `phase` when all units and copies are done that this lane has issued.
   void commitUnits(mlir::Value phase);
   /// All lanes of a subgroup: `count` words of 32 bits, lane i those of row i from the one on that bits 16.. of
   /// `address` say. Words that no `awaitReads` has given are NaN.

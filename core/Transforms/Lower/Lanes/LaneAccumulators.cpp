@@ -24,6 +24,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ScaleImage.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "tilewright/BlockAccumulators.h"
 #include "tilewright/MachineGraph.h"
@@ -81,7 +82,7 @@ LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription
                                << "\" that do not begin as a tile.zero, or that something else uses, too";
     if (first.try_emplace(begin, entriesOfGroup).second)
       entriesOfGroup += unit->c.layout.numElements();
-    return WalkResult::advance();
+    return findsScalesInBlock(*unit) ? WalkResult(findScales(mma, *unit, chip)) : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
@@ -109,7 +110,7 @@ void LaneWriter::takeAccumulators(int64_t groups) {
   const int64_t behind = sharedUsed + phaseBytes(ring->stages) + accumulatorBytes(groups) - 8;
   accumulatorsAt = elementBehind(builder, context.loc, shared, builder.getI8Type(), behind);
   byFirstSubgroup(context, thread, hierarchy.lanes, [&] {
-    blockOps->takeAccumulators(builder, context.loc, accumulatorsAt, accumulators.entries(groups));
+    blockOps->takeAccumulators(builder, context.loc, accumulatorsAt, *accumulators.entries(groups, ring->stages));
   });
 }
 
@@ -122,7 +123,7 @@ void LaneWriter::freeAccumulators(int64_t groups) {
   context.ops.barrier(builder, context.loc);
   blockOps->beginAccesses(builder, context.loc);
   byFirstSubgroup(context, thread, hierarchy.lanes, [&] {
-    blockOps->freeAccumulators(builder, context.loc, accumulatorsAt, accumulators.entries(groups));
+    blockOps->freeAccumulators(builder, context.loc, accumulatorsAt, *accumulators.entries(groups, ring->stages));
   });
 }
 

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ScaleImage.h"
 #include "core/Transforms/Lower/Lanes/LaneReduce.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
@@ -95,6 +96,8 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
     const MatrixUnit *unit = mma ? target.unit(mma.getUnit()) : nullptr;
     if (!unit || use.get() == mma.getC())
       return false;
+    if (llvm::is_contained(mma.getScales(), use.get())) // copied there
+      return findsScalesInBlock(*unit);
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };
   if (!op->use_empty() && llvm::all_of(op->getUses(), isRead))

@@ -36,6 +36,11 @@ LogicalResult LaneWriter::split(Operation *first) {
   if (!shared || sharedUsed + bytes > shape.sharedBytes)
     return ring->steps.front().wait.emitOpError()
            << "has a multi-stage buffer, but the launch has no place for its barrier objects in the scratchpad";
+  if (accumulators.any() && !accumulators.entries(groups, ring->stages))
+    return ring->steps.front().wait.emitOpError()
+           << "stands in a multi-stage buffer of " << ring->stages << " stages for " << groups << " groups, each with "
+           << accumulators.entriesOfGroup << " entries for accumulators and in each stage " << accumulators.scaleEntries
+           << " for scales, which the memory of the block has not";
   Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   position.emplace(context, *ring, phases);
   if (accumulators.any())

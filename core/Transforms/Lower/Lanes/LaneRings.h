@@ -87,15 +87,42 @@ public:
   /// The first entry of a fragment among those of its group; nullopt: it is in registers.
   std::optional<int64_t> entryOf(mlir::Value fragment) const;
   bool any() const { return entriesOfGroup != 0; }
-  /// Those that a block of `groups` takes.
-  int64_t entries(int64_t groups) const { return *accumulatorEntries(*memory, groups * entriesOfGroup); }
+  /// Those that a block of `groups` takes, with those for scales of `stages`; nullopt: the memory has not so many.
+  std::optional<int64_t> entries(int64_t groups, int64_t stages) const {
+    return accumulatorEntries(*memory, groups * (entriesOfGroup + stages * scaleEntries));
+  }
+  /// The first entry of the scales that `load` gives to a unit, among those of a group's stage.
+  int64_t scalesOf(tile::LoadOp load) const;
 
   int64_t entriesOfGroup = 0;
+  int64_t scaleEntries = 0; // of a group and stage
 
 private:
+  mlir::LogicalResult findScales(tile::MmaOp mma, const MatrixUnit &unit, const TargetDescription &chip);
+
   const Memory *memory = nullptr;
   llvm::DenseMap<mlir::Value, int64_t> first; // by begin
+  /// Scales in a buffer of the scratchpad, from one of its lines on.
+  struct Scales {
+    mlir::Value buffer;
+    int64_t line = 0, entry = 0;
+  };
+  llvm::SmallVector<Scales, 4> scales;
 };
+
+/// Where a fragment of scales begins in a stage of a buffer, whose last two dimensions are lines and their elements:
+/// `dynamic` lines, and `line`; then `element` of it.
+struct StagedScales {
+  mlir::AffineExpr dynamic; // null: none
+  int64_t line = 0, element = 0;
+};
+/// Nullopt: `load` reads no such buffer.
+std::optional<StagedScales> stagedScales(tile::LoadOp load);
+
+/// Lines of `lineBytes` that follow each other from `constant` + `offset` (i32, null: none) bytes on, as a matrix that
+/// an engine copies; null: the chip's operations describe none.
+mlir::Value describeLines(LaneContext &context, const LaneArray &array, mlir::Value offset, int64_t constant,
+                          int64_t lineBytes);
 
 /// Bytes of the barrier objects of a multi-stage buffer; and for accumulators in a memory of the block, those of the
 /// groups and of the address that the block has taken.

@@ -169,6 +169,7 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
 LogicalResult LaneWriter::wait(tile::WaitOp op) {
   if (ring && ring->isWait(op)) {
     position->awaitFull();
+    copiedScales.clear();
     if (accumulators.any())
       blockOps->beginAccesses(builder, op.getLoc());
     else if (ring->defers)

@@ -230,6 +230,15 @@ FailureOr<TileCopy> tilewright::asTile(LaneContext &context, tile::StoreOp op, c
 
 //===-- Operands of units -------------------------------------------------===//
 
+Value tilewright::describeLines(LaneContext &context, const LaneArray &array, Value offset, int64_t constant,
+                                int64_t lineBytes) {
+  ScratchpadTile tile;
+  tile.lineBytes = lineBytes;
+  tile.groupBytes = 8 * lineBytes;
+  tile.blockBytes = tile.groupBytes; // lines are one block wide
+  return context.ops.describeTile(context.builder, context.loc, array.pointer, offset, constant, tile);
+}
+
 FailureOr<std::pair<Value, bool>> tilewright::describeOperand(LaneContext &context, tile::LoadOp load,
                                                               const LaneArray &array, bool isA, Value slot,
                                                               llvm::function_ref<Value(Value)> value) {

@@ -171,10 +171,15 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
   }
   operands.push_back(value(op.getC()));
   SmallVector<Type> result;
-  if (inBlock) // whether they hold anything
-    operands.insert(std::prev(operands.end()), addressOf(op.getC()));
-  else
+  if (inBlock) { // whether they hold anything
+    Value holds = operands.pop_back_val();
+    operands.push_back(addressOf(op.getC()));
+    if (failed(findScales(op, unit, operands)))
+      return failure();
+    operands.push_back(holds);
+  } else {
     result.push_back(operands.back().getType());
+  }
   std::string name = ("tilewright.unit." + op.getUnit()).str();
   if (!module.lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(builder);

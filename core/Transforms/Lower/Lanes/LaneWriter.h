@@ -83,6 +83,9 @@ private:
   tileOf(const LaneArray &array, llvm::function_ref<mlir::FailureOr<TileCopy>(const LaneArray &)> cut);
   mlir::FailureOr<bool> storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution);
   mlir::LogicalResult groupUnit(tile::MmaOp op, const MatrixUnit &unit);
+  /// Appends where a unit finds the scales of its operands in a memory of the block, which they are copied to before
+  /// the first unit of a step that takes them (LaneScales.cpp).
+  mlir::LogicalResult findScales(tile::MmaOp op, const MatrixUnit &unit, llvm::SmallVectorImpl<mlir::Value> &operands);
   /// Accumulators in a memory of the block (LaneAccumulators.cpp). `isInBlock`: the fragment is there, and its units
   /// are issued.
   void takeAccumulators(int64_t groups);
@@ -162,6 +165,7 @@ private:
   bool issues = false;                         // what is written is for the lane of a group that issues units
   bool begun = false;                          // the group knows that nobody reads what its units overwrite
   bool underWay = false;                       // units were issued that the group has not awaited
+  llvm::SmallVector<int64_t, 4> copiedScales;  // in the step that is written, by entry of the group's stage
   llvm::SmallVector<mlir::Value> running;      // results of units under way, as the program has them; none in a ring
   mlir::Operation *fenced = nullptr;           // unit that the last fence of registers stands before
   std::vector<LaneInstruction> instructions = target.laneInstructions();

@@ -80,13 +80,26 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit)
   auto operands = call.getArgOperands();
   if (accumulatesInBlock(unit)) {
     const BlockAccumulators *blockOps = blockAccumulators(**ops);
-    if (operands.size() == 6 && blockOps &&
-        blockOps->emitUnitInto(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3), operands[4],
-                               operands[5]))
+    const BlockScales *scaleOps = blockScales(**ops);
+    SmallVector<ScalesInBlock> scales;
+    for (unsigned i = 5; i + 2 < operands.size(); i += 2)
+      if (APInt first; matchPattern(operands[i + 1], m_ConstantInt(&first)))
+        scales.push_back({operands[i], first.getSExtValue()});
+    bool done = false;
+    if (unit.scales)
+      done = scaleOps && scales.size() == unit.scales->operands().size() && operands.size() == 6 + 2 * scales.size() &&
+             scaleOps->emitScaledUnitInto(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3),
+                                          operands[4], operands.back(), scales);
+    else
+      done = blockOps && operands.size() == 6 &&
+             blockOps->emitUnitInto(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3),
+                                    operands[4], operands[5]);
+    if (done)
       return Value();
     return call.emitError() << "unit " << unit.name
                             << " cannot be emitted: expected descriptors of A and B, each with its order, the address "
-                               "of C, whether it adds to it, and an operation of the target for it";
+                               "of C, that of each operand's scales with a constant place in their words, whether it "
+                               "adds to C, and an operation of the target for it";
   }
   const bool describesA = unit.a.residence == Residence::Scratchpad;
   const unsigned b = describesA ? 2 : 1;

@@ -1,0 +1,144 @@
+//===- ScaleImages.cpp - Scales for a memory of the block -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The array of images, the launch that fills it, copies and fragments.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/ScaleImages.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+ScaleImages::ScaleImages(OpBuilder &builder, Location loc, const Contraction &c, const LaneContractionPlan &plan,
+                         bool isA, const CopyEngine &into, const LaneHierarchy &hierarchy)
+    : scale(*(isA ? c.a : c.b).scale), image(scaleImage(*plan.unit, isA, into)), isA(isA),
+      freeDim(isA ? plan.mDim : plan.nDim), kDim(plan.kDim), unitRows(isA ? plan.unit->m : plan.unit->n),
+      tileRows(isA ? plan.blockM() : plan.blockN()), unitBlock(plan.unit->scales->block), depth(plan.depth),
+      line((isA ? plan.a : plan.b).line), engine(plan.engine) {
+  for (unsigned dim : plan.outer)
+    if (scale.access.dims().test(dim))
+      outer.push_back(dim);
+  steps = llvm::divideCeil(*c.nest.tripCounts[kDim], depth);
+  SmallVector<int64_t> shape;
+  for (unsigned dim : outer)
+    shape.push_back(*c.nest.tripCounts[dim]);
+  shape.append({int64_t(llvm::divideCeil(*c.nest.tripCounts[freeDim], tileRows)), steps, lines(), line});
+  array = memref::AllocOp::create(builder, loc, MemRefType::get(shape, scale.element));
+  fill(builder, loc, c, hierarchy);
+}
+
+std::pair<AffineExpr, AffineExpr> ScaleImages::placeOf(AffineExpr free, AffineExpr block) const {
+  AffineExpr byte = image.place(
+      free, block, [](AffineExpr a, int64_t b) { return a.floorDiv(b); },
+      [](AffineExpr a, int64_t b) { return a % b; });
+  AffineExpr element = byte.floorDiv(image.elementBytes);
+  return {element.floorDiv(line), element % line};
+}
+
+/// A block writes what the engine copies at once, a lane a word of it: the scales of a row (column) for blocks of k
+/// that follow each other. Places without a scale get 1: elements are zeros there, and others might be NaN.
+void ScaleImages::fill(OpBuilder &builder, Location loc, const Contraction &c, const LaneHierarchy &hierarchy) {
+  const int64_t rows = *c.nest.tripCounts[freeDim], blocks = llvm::divideCeil(*c.nest.tripCounts[kDim], unitBlock);
+  const int64_t words = image.accessBytes() / ScaleImage::wordBytes, perLine = image.entriesOfAccess();
+  IterationSpace space(builder, loc);
+  auto constant = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
+  // The block's place: outer loops, tile, step, unit, access; the last one changes fastest.
+  SmallVector<int64_t> extents;
+  for (unsigned dim : outer)
+    extents.push_back(*c.nest.tripCounts[dim]);
+  const int64_t tiles = llvm::divideCeil(rows, tileRows);
+  extents.append({tiles, steps, tileRows / unitRows, image.accesses()});
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  auto writeWord = [&](AffineExpr number, AffineExpr word) {
+    SmallVector<AffineExpr> at(extents.size());
+    for (size_t d = extents.size(); d-- > 0; number = number.floorDiv(extents[d]))
+      at[d] = number % extents[d];
+    AffineExpr tile = at[outer.size()], step = at[outer.size() + 1], unit = at[outer.size() + 2], access = at.back();
+    AffineExpr lane = word.floorDiv(perLine), entry = access * perLine + word % perLine;
+    AffineExpr inUnit = entry * image.lanes + lane, row = tile * tileRows + unit * unitRows + inUnit;
+    const bool rowsEnd = tiles * tileRows > rows || image.entries * image.lanes > unitRows;
+    auto least = [&](AffineExpr a, int64_t most) -> Value {
+      return arith::MinSIOp::create(builder, loc, space.value(a), space.value(constant(most)));
+    };
+    for (int64_t b = 0; b < image.blocksOfWord; ++b) {
+      AffineExpr block = step * image.blocksOfWord + b;
+      const bool blocksEnd = steps * image.blocksOfWord > blocks;
+      SmallVector<Value> from, to;
+      for (AffineExpr result : scale.access.map.getResults()) {
+        auto dim = dyn_cast<AffineDimExpr>(result);
+        if (dim && dim.getPosition() == kDim) { // blocks of the program may be longer than the unit's
+          AffineExpr longer = (block * unitBlock).floorDiv(scale.block);
+          from.push_back(blocksEnd ? least(longer, (blocks - 1) * unitBlock / scale.block) : space.value(longer));
+        } else if (dim && dim.getPosition() == freeDim) {
+          from.push_back(rowsEnd ? least(row, rows - 1) : space.value(row));
+        } else {
+          from.push_back(space.value(dim ? at[llvm::find(outer, dim.getPosition()) - outer.begin()] : result));
+        }
+      }
+      Value value = memref::LoadOp::create(builder, loc, scale.access.memref, from);
+      for (auto [ends, place, end] : {std::tuple(rowsEnd, row, rows), std::tuple(blocksEnd, block, blocks)})
+        if (ends) {
+          Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, space.value(place),
+                                                 space.value(constant(end)));
+          Value one = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scale.element, 1.0));
+          value = arith::SelectOp::create(builder, loc, isInside, value, one);
+        }
+      for (unsigned d = 0; d < outer.size(); ++d)
+        to.push_back(space.value(at[d]));
+      auto [line, element] = placeOf(inUnit, constant(b));
+      to.append({space.value(tile), space.value(step), space.value(unit * linesOfUnit() + line), space.value(element)});
+      memref::StoreOp::create(builder, loc, value, array, to);
+    }
+  };
+  space.parallel({constant(count)}, hierarchy.grid, [&](ArrayRef<AffineExpr> number) {
+    space.parallel({constant(words / hierarchy.lanes)}, hierarchy.block, [&](ArrayRef<AffineExpr> subgroup) {
+      space.parallel({constant(hierarchy.lanes)}, hierarchy.subgroup,
+                     [&](ArrayRef<AffineExpr> lane) { writeWord(number[0], subgroup[0] * hierarchy.lanes + lane[0]); });
+    });
+  });
+}
+
+Value ScaleImages::allocate(OpBuilder &builder, Location loc, int64_t stages, StringRef memory) const {
+  auto type = MemRefType::get({stages, lines(), line}, scale.element, AffineMap(), builder.getStringAttr(memory));
+  return tile::AllocOp::create(builder, loc, type, ValueRange(), tile::ArrangementAttr());
+}
+
+Value ScaleImages::copy(IterationSpace &space, Value buffer, AffineExpr free, AffineExpr k, AffineExpr stage) const {
+  OpBuilder &builder = space.builder;
+  AffineExpr zero = builder.getAffineConstantExpr(0), first = builder.getAffineDimExpr(0),
+             second = builder.getAffineDimExpr(1);
+  SmallVector<AffineExpr> from, inBox(outer.size() + 2, zero);
+  for (unsigned dim : outer)
+    from.push_back(space.at[dim]);
+  from.append({free.floorDiv(tileRows), k.floorDiv(depth), zero, zero});
+  inBox.append({first, second});
+  auto [map, operands] = space.map(from);
+  auto [into, bufferOperands] = space.map({stage, zero, zero});
+  auto copy = tile::CopyOp::create(builder, space.loc, array, map, operands,
+                                   AffineMap::get(2, 0, inBox, builder.getContext()), buffer, into, bufferOperands,
+                                   AffineMap::get(2, 0, {zero, first, second}, builder.getContext()), {lines(), line});
+  copy->setAttr(engineAttr, builder.getStringAttr(engine));
+  return copy;
+}
+
+Value ScaleImages::load(IterationSpace &space, Value buffer, tile::FragmentType type, AffineExpr stage, AffineExpr free,
+                        AffineExpr k) const {
+  OpBuilder &builder = space.builder;
+  AffineExpr zero = builder.getAffineConstantExpr(0), row = builder.getAffineDimExpr(isA ? 0 : 1),
+             block = builder.getAffineDimExpr(isA ? 1 : 0);
+  auto [inUnit, element] = placeOf(row, block);
+  return loadTile(space, buffer, {stage, free.floorDiv(unitRows) * linesOfUnit(), k.floorDiv(unitBlock)},
+                  AffineMap::get(2, 0, {zero, inUnit, element}, builder.getContext()), type);
+}
