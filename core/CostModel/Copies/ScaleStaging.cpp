@@ -57,9 +57,11 @@ static bool isPlain(const ScaledSide &side, const LaneContractionPlan &plan, con
       return false;
     if (!dim)
       continue;
-    if (!c.nest.tripCounts[dim.getPosition()])
+    if (dim.getPosition() == side.freeDim || dim.getPosition() == plan.kDim)
+      continue;
+    if (!llvm::is_contained(plan.outer, dim.getPosition()) || !c.nest.tripCounts[dim.getPosition()])
       return false;
-    outer += dim.getPosition() != side.freeDim && dim.getPosition() != plan.kDim;
+    ++outer;
   }
   return type.getLayout().isIdentity() && c.nest.tripCounts[side.freeDim] && c.nest.tripCounts[plan.kDim] &&
          imageRank + outer <= engine.maxRank;
@@ -81,7 +83,10 @@ std::optional<ScaleStaging> tilewright::stageScales(const LaneContractionPlan &p
   ScaleStaging staging;
   int64_t copied = 0; // bytes
   for (const ScaledSide &side : sidesOf(plan, c, *into)) {
-    if (!isPlain(side, plan, c, engine) || side.image.bytes() % lineBytes != 0)
+    // Images are whole lines, and a line whole rows of them; the lanes of whole subgroups write an image.
+    const int64_t image = side.image.accessBytes();
+    if (!isPlain(side, plan, c, engine) || image % lineBytes != 0 || lineBytes % side.image.access != 0 ||
+        image / ScaleImage::wordBytes % chip.graph().lockstepLevel()->count != 0)
       return std::nullopt;
     staging.stageBytes += side.images * side.image.bytes();
     staging.entries += side.own * side.image.entries;

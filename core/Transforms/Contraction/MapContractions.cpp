@@ -312,7 +312,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       for (auto [operand, images, isA] : {std::tuple(&task.contraction.a, &task.scalesOfA, true),
                                           std::tuple(&task.contraction.b, &task.scalesOfB, false)})
         if (operand->scale)
-          images->emplace(builder, root.getLoc(), task.contraction, *lanePlan, isA, into);
+          images->emplace(builder, root.getLoc(), task.contraction, *lanePlan, isA, into, *lanes);
     }
     bool engine = hasCopyEngine(target);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);

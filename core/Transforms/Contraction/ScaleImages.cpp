@@ -6,12 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The array of images, the nests before the contraction, copies and fragments.
+/// The array of images, the launch that fills it, copies and fragments.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/ScaleImages.h"
-#include "core/Transforms/Utils/ArrayNests.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -21,7 +20,7 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 ScaleImages::ScaleImages(OpBuilder &builder, Location loc, const Contraction &c, const LaneContractionPlan &plan,
-                         bool isA, const CopyEngine &into)
+                         bool isA, const CopyEngine &into, const LaneHierarchy &hierarchy)
     : scale(*(isA ? c.a : c.b).scale), image(scaleImage(*plan.unit, isA, into)), isA(isA),
       freeDim(isA ? plan.mDim : plan.nDim), kDim(plan.kDim), unitRows(isA ? plan.unit->m : plan.unit->n),
       tileRows(isA ? plan.blockM() : plan.blockN()), unitBlock(plan.unit->scales->block), depth(plan.depth),
@@ -35,7 +34,7 @@ ScaleImages::ScaleImages(OpBuilder &builder, Location loc, const Contraction &c,
     shape.push_back(*c.nest.tripCounts[dim]);
   shape.append({int64_t(llvm::divideCeil(*c.nest.tripCounts[freeDim], tileRows)), steps, lines(), line});
   array = memref::AllocOp::create(builder, loc, MemRefType::get(shape, scale.element));
-  fill(builder, loc, c);
+  fill(builder, loc, c, hierarchy);
 }
 
 std::pair<AffineExpr, AffineExpr> ScaleImages::placeOf(AffineExpr free, AffineExpr block) const {
@@ -46,52 +45,68 @@ std::pair<AffineExpr, AffineExpr> ScaleImages::placeOf(AffineExpr free, AffineEx
   return {element.floorDiv(line), element % line};
 }
 
-/// Each scale to its place. Blocks after the last one, whose elements are zeros, get scales of 1: others might be NaN.
-/// Rows after the last one are those of results that nobody stores.
-void ScaleImages::fill(OpBuilder &builder, Location loc, const Contraction &c) {
-  MLIRContext *context = builder.getContext();
-  const int64_t blocks = llvm::divideCeil(*c.nest.tripCounts[kDim], unitBlock), all = steps * image.blocksOfWord;
-  SmallVector<int64_t> sizes;
+/// A block writes what the engine copies at once, a lane a word of it: the scales of a row (column) for blocks of k
+/// that follow each other. Places without a scale get 1: elements are zeros there, and others might be NaN.
+void ScaleImages::fill(OpBuilder &builder, Location loc, const Contraction &c, const LaneHierarchy &hierarchy) {
+  const int64_t rows = *c.nest.tripCounts[freeDim], blocks = llvm::divideCeil(*c.nest.tripCounts[kDim], unitBlock);
+  const int64_t words = image.accessBytes() / ScaleImage::wordBytes, perLine = image.entriesOfAccess();
+  IterationSpace space(builder, loc);
+  auto constant = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
+  // The block's place: outer loops, tile, step, unit, access; the last one changes fastest.
+  SmallVector<int64_t> extents;
   for (unsigned dim : outer)
-    sizes.push_back(*c.nest.tripCounts[dim]);
-  sizes.append({*c.nest.tripCounts[freeDim], 0});
-  AffineExpr free = getAffineDimExpr(outer.size(), context), number = getAffineDimExpr(outer.size() + 1, context);
-  // The images' element of the indices, `number` counted from `first` on.
-  auto placeFrom = [&](int64_t first) {
-    AffineExpr block = number + first, row = free % tileRows;
-    auto [inUnit, element] = placeOf(row % unitRows, block % image.blocksOfWord);
-    SmallVector<AffineExpr> place;
-    for (unsigned d = 0; d < outer.size(); ++d)
-      place.push_back(getAffineDimExpr(d, context));
-    place.append({free.floorDiv(tileRows), block.floorDiv(image.blocksOfWord),
-                  row.floorDiv(unitRows) * linesOfUnit() + inUnit, element});
-    return AffineMap::get(outer.size() + 2, 0, place, context);
-  };
-  auto nest = [&](int64_t first, int64_t count, function_ref<Value(ValueRange)> valueAt) {
-    if (count <= 0)
-      return;
-    OpBuilder::InsertionGuard guard(builder);
-    sizes.back() = count;
-    SmallVector<Value> indices = elementLoops(builder, loc, sizes);
-    AffineStoreOp::create(builder, loc, valueAt(indices), array, placeFrom(first), indices);
-  };
-  nest(0, blocks, [&](ValueRange indices) -> Value {
-    SmallVector<AffineExpr> from;
-    for (AffineExpr result : scale.access.map.getResults()) {
-      auto dim = dyn_cast<AffineDimExpr>(result);
-      if (dim && dim.getPosition() == kDim) // blocks of the program may be longer than the unit's
-        result = (number * unitBlock).floorDiv(scale.block);
-      else if (dim && dim.getPosition() == freeDim)
-        result = free;
-      else if (dim)
-        result = getAffineDimExpr(llvm::find(outer, dim.getPosition()) - outer.begin(), context);
-      from.push_back(result);
+    extents.push_back(*c.nest.tripCounts[dim]);
+  const int64_t tiles = llvm::divideCeil(rows, tileRows);
+  extents.append({tiles, steps, tileRows / unitRows, image.accesses()});
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  auto writeWord = [&](AffineExpr number, AffineExpr word) {
+    SmallVector<AffineExpr> at(extents.size());
+    for (size_t d = extents.size(); d-- > 0; number = number.floorDiv(extents[d]))
+      at[d] = number % extents[d];
+    AffineExpr tile = at[outer.size()], step = at[outer.size() + 1], unit = at[outer.size() + 2], access = at.back();
+    AffineExpr lane = word.floorDiv(perLine), entry = access * perLine + word % perLine;
+    AffineExpr inUnit = entry * image.lanes + lane, row = tile * tileRows + unit * unitRows + inUnit;
+    const bool rowsEnd = tiles * tileRows > rows || image.entries * image.lanes > unitRows;
+    auto least = [&](AffineExpr a, int64_t most) -> Value {
+      return arith::MinSIOp::create(builder, loc, space.value(a), space.value(constant(most)));
+    };
+    for (int64_t b = 0; b < image.blocksOfWord; ++b) {
+      AffineExpr block = step * image.blocksOfWord + b;
+      const bool blocksEnd = steps * image.blocksOfWord > blocks;
+      SmallVector<Value> from, to;
+      for (AffineExpr result : scale.access.map.getResults()) {
+        auto dim = dyn_cast<AffineDimExpr>(result);
+        if (dim && dim.getPosition() == kDim) { // blocks of the program may be longer than the unit's
+          AffineExpr longer = (block * unitBlock).floorDiv(scale.block);
+          from.push_back(blocksEnd ? least(longer, (blocks - 1) * unitBlock / scale.block) : space.value(longer));
+        } else if (dim && dim.getPosition() == freeDim) {
+          from.push_back(rowsEnd ? least(row, rows - 1) : space.value(row));
+        } else {
+          from.push_back(space.value(dim ? at[llvm::find(outer, dim.getPosition()) - outer.begin()] : result));
+        }
+      }
+      Value value = memref::LoadOp::create(builder, loc, scale.access.memref, from);
+      for (auto [ends, place, end] : {std::tuple(rowsEnd, row, rows), std::tuple(blocksEnd, block, blocks)})
+        if (ends) {
+          Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, space.value(place),
+                                                 space.value(constant(end)));
+          Value one = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scale.element, 1.0));
+          value = arith::SelectOp::create(builder, loc, isInside, value, one);
+        }
+      for (unsigned d = 0; d < outer.size(); ++d)
+        to.push_back(space.value(at[d]));
+      auto [line, element] = placeOf(inUnit, constant(b));
+      to.append({space.value(tile), space.value(step), space.value(unit * linesOfUnit() + line), space.value(element)});
+      memref::StoreOp::create(builder, loc, value, array, to);
     }
-    return AffineLoadOp::create(builder, loc, scale.access.memref, AffineMap::get(outer.size() + 2, 0, from, context),
-                                indices);
-  });
-  nest(blocks, all - blocks, [&](ValueRange) -> Value {
-    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scale.element, 1.0));
+  };
+  space.parallel({constant(count)}, hierarchy.grid, [&](ArrayRef<AffineExpr> number) {
+    space.parallel({constant(words / hierarchy.lanes)}, hierarchy.block, [&](ArrayRef<AffineExpr> subgroup) {
+      space.parallel({constant(hierarchy.lanes)}, hierarchy.subgroup,
+                     [&](ArrayRef<AffineExpr> lane) { writeWord(number[0], subgroup[0] * hierarchy.lanes + lane[0]); });
+    });
   });
 }
 

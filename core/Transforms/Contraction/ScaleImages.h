@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where a unit finds scales in a memory of the block, a nest before the contraction writes them in images
+/// Where a unit finds scales in a memory of the block, a launch before the contraction writes them in images
 /// (core/Machine/ScaleImage.h), those of a block's tile and step together; an engine copies these as it copies tiles:
 ///
 ///   %p = memref.alloc : memref<4x8x4x128xf8E8M0FNU>    4 tiles of 128 rows, 8 steps of 128 elements, 4 lines
-///   affine.for %i, %q:  %p[%i floordiv 128, %q floordiv 4, line, byte] = %s[%i, %q]
+///   tile.parallel "grid", "block", "subgroup": %p[tile, step, line, byte] = %s[row, block], or 1 where there is none
 ///   the contraction:    tile.copy %p[tile, step, 0, 0] to %stage[%k mod 4, 0, 0] shape [4, 128]
 ///                       %f = tile.load %stage[%k mod 4, line of the unit, scale of the word]
 ///
@@ -28,10 +28,10 @@ namespace tilewright {
 /// The images of one operand's scales.
 class ScaleImages {
 public:
-  /// Writes the array and the nests that fill it at `builder`; `line`: elements of a line of the engine that copies
-  /// them. The plan's unit finds the scales of this operand in a memory of the block.
+  /// Writes the array and the launch that fills it at `builder`. The plan's unit finds the scales of this operand in a
+  /// memory of the block, where `into` brings them (ScaleStaging.h).
   ScaleImages(mlir::OpBuilder &builder, mlir::Location loc, const Contraction &c, const LaneContractionPlan &plan,
-              bool isA, const CopyEngine &into);
+              bool isA, const CopyEngine &into, const LaneHierarchy &hierarchy);
 
   /// The buffer of `stages` stages in `memory`.
   mlir::Value allocate(mlir::OpBuilder &builder, mlir::Location loc, int64_t stages, mlir::StringRef memory) const;
@@ -47,7 +47,7 @@ private:
   std::pair<mlir::AffineExpr, mlir::AffineExpr> placeOf(mlir::AffineExpr free, mlir::AffineExpr block) const;
   int64_t linesOfUnit() const { return image.bytes() / image.elementBytes / line; }
   int64_t lines() const { return tileRows / unitRows * linesOfUnit(); }
-  void fill(mlir::OpBuilder &builder, mlir::Location loc, const Contraction &c);
+  void fill(mlir::OpBuilder &builder, mlir::Location loc, const Contraction &c, const LaneHierarchy &hierarchy);
 
   OperandScale scale;
   ScaleImage image;
