@@ -11,9 +11,8 @@
 /// half, an entry in its low one.
 ///
 ///   take 64 entries            filled with NaN; nobody may touch what was not taken
-///   copy, unit, unit, commit   late engines copy and multiply when nobody else can go on; a unit comes after the
-///   copies
-///                              before it, but a copy not after the units before it: that is a finding
+///   copy, unit, unit, commit   late engines copy and multiply when nobody else can go on; a unit comes after
+///                              the copies before it, but a copy not after the units before it: that is a finding
 ///   phase of the commit ends   whoever waited for it, and then began its accesses, knows the units
 ///   read                       gives NaN with a number until the lane waits for its reads
 ///   free                       of all, before the block ends

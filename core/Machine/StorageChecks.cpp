@@ -103,8 +103,7 @@ void tilewright::checkUnitOnCores(const MachineGraph &graph, const MatrixUnit &u
     const bool hasRows = llvm::is_contained(operand->majors, "row");
     messages.push_back(formatv(
         "unit '{0}': field '{1}' accepts only the {2} \"{3}\", but cores keep tiles as plain rows in their scratchpad: "
-        "a "
-        "unit is given the address of the first row and the bytes between rows; {4}",
+        "a unit is given the address of the first row and the bytes between rows; {4}",
         unit.name, field, hasRows ? "arrangements" : "storage order",
         hasRows ? llvm::join(operand->arrangements, "\", \"") : "column",
         hasRows ? "leave the list empty, or add \"none\", where the instruction takes that"

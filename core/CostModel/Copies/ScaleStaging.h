@@ -8,10 +8,9 @@
 /// \file
 /// Scales that a unit finds in a memory of the block come there in three steps:
 ///
-///   array        S[i, k / 32]                     a launch before writes images of all tiles
-///   (core/Machine/ScaleImage.h) images       one after the other              an engine copies those of a step into
-///   its stage, in lines a stage      beside the tiles of A and B      the lane that issues units copies them into the
-///   memory, per group
+///   array     S[i, k / 32]                    a launch before writes images of all tiles (core/Machine/ScaleImage.h)
+///   images    one after the other             an engine copies those of a step into its stage, in lines
+///   a stage   beside the tiles of A and B     the lane that issues units copies them into the memory, per group
 ///
 //===----------------------------------------------------------------------===//
 

@@ -110,9 +110,7 @@ static TileCopyPlan byEngine(CopyWay way, const CopyEngine &engine, int64_t comm
   TileCopyPlan plan{way, &engine, commands};
   plan.engineClocks = commands * engine.latency + beats;
   plan.coreClocks = commands * commandClocks;
-  // Commands that the queue does not hold keep the core until the engine has taken them.
-  if (engine.queueDepth && commands > engine.queueDepth)
-    plan.coreClocks = std::max(plan.coreClocks, plan.engineClocks * (commands - engine.queueDepth) / commands);
+  plan.coreClocks = coreClocksOf(plan);
   return plan;
 }
 

@@ -12,8 +12,8 @@
 ///
 ///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes,
 ///                and images of scales (ScaleStaging.h)
-///   a step       max(units: W TM BK/k issue and copies of scales, scratchpad: writes and each unit's reads, L2: bytes
-///   of all blocks,
+///   a step       max(units: W TM BK/k issue and copies of scales,
+///                    scratchpad: writes and each unit's reads, L2: bytes of all blocks,
 ///                of B only a part for each block of a cluster)
 ///   time         ceil(tiles / multiprocessors) x (steps x step + epilogue) + latency of the engine + launch
 ///
