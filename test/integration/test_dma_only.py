@@ -2,6 +2,7 @@
 comes and goes by DMA, also where no matrix unit is concerned."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -155,6 +156,16 @@ def test_engines_that_move_aligned_rows_alone(name, tool, tmp_path):
     report = json.loads(tool("tw-run", path, CHIP[0], "--target", ALIGNED, "--device", "emulator", "--verify", "--json"))
     assert report["emulation"]["findings"] == []
     assert sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]) > 0
+
+
+def test_the_emulator_finds_rows_that_engines_cannot_address(tmp_path):
+    """Code for engines that address every byte, on a chip whose engines do not."""
+    path = tmp_path / "program.mlir"
+    path.write_text(SOFTMAX.format("19x37", STATIC.format("19x37")))
+    result = subprocess.run([BUILD / "bin/tw-run", path, *CHIP, "--device",
+                             f"exec:{BUILD / 'bin/tilewright-emulated-device'} {ALIGNED}"],
+                            capture_output=True, text=True, env={**os.environ, "TILEWRIGHT_TARGET_PATH": str(PLUGIN.parent)})
+    assert result.returncode == 1 and "misaligned: kernel f_launch_0, tilewright.primitive.copy_2d" in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("program, reason", [
