@@ -58,7 +58,7 @@ void CopyOp::build(OpBuilder &builder, OperationState &state, Value source, Affi
         validOperands, AffineMapAttr::get(sourceMap), AffineMapAttr::get(sourceElements),
         AffineMapAttr::get(destinationMap), AffineMapAttr::get(destinationElements),
         builder.getDenseI64ArrayAttr(shape), validMap ? AffineMapAttr::get(validMap) : AffineMapAttr(), UnitAttr(),
-        bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded));
+        bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded), DenseI64ArrayAttr());
 }
 
 static LogicalResult verifySide(CopyOp op, StringRef side, MemRefType type, AffineMap map, unsigned operands,
@@ -102,6 +102,11 @@ LogicalResult CopyOp::verify() {
   if (std::optional<AffineMap> valid = getValidMap();
       valid && (valid->getNumResults() != getShape().size() || valid->getNumInputs() != getValidOperands().size()))
     return emitOpError() << "`valid` needs one extent per dimension of the box, " << getShape().size();
+  if (ArrayRef<int64_t> padTo = getPadTo();
+      !padTo.empty() &&
+      (padTo.size() != getShape().size() || llvm::any_of(padTo, [](int64_t points) { return points < 1; })))
+    return emitOpError() << "`padTo` needs one positive number of points per dimension of the box, "
+                         << getShape().size() << ", got " << getPadToAttr();
   return verifyBounds(*this, source.getRank());
 }
 
@@ -167,6 +172,8 @@ void CopyOp::print(OpAsmPrinter &printer) {
 LogicalResult MultiplyOp::verify() {
   if (getShape().size() != 3 || llvm::any_of(getShape(), [](int64_t extent) { return extent < 1; }))
     return emitOpError() << "`shape` needs three positive extents: m, n, k";
+  if (!getValid().empty() && getValid().size() != 3)
+    return emitOpError() << "`valid` needs three extents, of m, n and k; got " << getValid().size();
   int64_t m = getShape()[0], n = getShape()[1], k = getShape()[2];
   struct Tile {
     StringRef name;

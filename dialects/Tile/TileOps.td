@@ -422,13 +422,18 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     ```
 
     All other points lie inside of the source, and of the destination all do.
+
+    `padTo`, one positive number for each dimension of the box, says how far zeros have to go: up to the next multiple
+    of it beyond what is `valid`, at least to the first one. What the destination holds behind that is not defined. It
+    is for readers that take blocks of that size, such as a matrix unit.
   }];
   let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$source, Variadic<Index>:$sourceOperands,
                        Arg<AnyMemRef, "destination", [MemWrite]>:$destination, Variadic<Index>:$destinationOperands,
                        Variadic<Index>:$validOperands, AffineMapAttr:$sourceMap, AffineMapAttr:$sourceElements,
                        AffineMapAttr:$destinationMap, AffineMapAttr:$destinationElements, DenseI64ArrayAttr:$shape,
                        OptionalAttr<AffineMapAttr>:$validMap, UnitAttr:$clipped,
-                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded);
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded,
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$padTo);
   let results = (outs Tile_TokenType:$token);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$source, "::mlir::AffineMap":$sourceMap, "::mlir::ValueRange":$sourceOperands,
@@ -463,10 +468,16 @@ def Tile_MultiplyOp : Tile_Op<"multiply", [AttrSizedOperandSegments]> {
     C is added where `accumulate` is true, else overwritten. `unit` names the record; the shape is a multiple of its own.
     The operands may be used after `tile.wait` of the token. Integers are widened by the signs of the record.
 
+    `valid` gives how many rows m, columns n and terms k of the tile exist: those of C that do not are not defined
+    afterwards, and further terms are not added. Up to the next multiples of the unit's own shape, at least the first
+    ones, A and B hold zeros where they do not exist.
+
     ```mlir
     %t = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %acc[%h, %c0, %c0] accumulate %more shape [64, 64, 32]
            {unit = "acme.array_i8"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">,
                                       memref<2x64x64xi32, "accumulator">
+    %t = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %acc[%h, %c0, %c0] accumulate %more shape [64, 64, 32]
+           valid [%rows, %cols, %terms] {unit = "acme.array_i8"} : ...
     ```
 
     `lower-tile-to-engines` issues one instruction of the unit after the other, so that its stationary operand stays as
@@ -475,11 +486,11 @@ def Tile_MultiplyOp : Tile_Op<"multiply", [AttrSizedOperandSegments]> {
   let arguments = (ins Arg<AnyMemRef, "A", [MemRead]>:$a, Variadic<Index>:$aIndices,
                        Arg<AnyMemRef, "B", [MemRead]>:$b, Variadic<Index>:$bIndices,
                        Arg<AnyMemRef, "C", [MemRead, MemWrite]>:$c, Variadic<Index>:$cIndices, I1:$accumulate,
-                       DenseI64ArrayAttr:$shape, StrAttr:$unit);
+                       Variadic<Index>:$valid, DenseI64ArrayAttr:$shape, StrAttr:$unit);
   let results = (outs Tile_TokenType:$token);
   let assemblyFormat = [{
     $a `[` $aIndices `]` `,` $b `[` $bIndices `]` `to` $c `[` $cIndices `]` `accumulate` $accumulate
-    `shape` $shape attr-dict `:` type($a) `,` type($b) `,` type($c)
+    `shape` $shape (`valid` `[` $valid^ `]`)? attr-dict `:` type($a) `,` type($b) `,` type($c)
   }];
   let hasVerifier = 1;
 }

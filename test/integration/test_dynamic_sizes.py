@@ -141,17 +141,18 @@ def test_edges_of_vectors(kind, force, tool, tmp_path):
                 library.check(m, n, k)
 
 
+@pytest.mark.parametrize("m, n, k", [(512, 512, 512), (64, 64, 64)], ids=["large", "small"])
 @pytest.mark.parametrize("dynamic", ["m", "k", "mnk"])
-def test_clocks_of_engines(dynamic, tool, tmp_path):
-    """At most a quarter and a bit more; the goal is a twentieth. (A sixth while the emulator left out the unit's latency.)"""
-    m, n, k = 512, 512, 512
+def test_clocks_of_engines(dynamic, m, n, k, tool, tmp_path):
+    """Of all cores together at most a seventh more; the goal is a twentieth. Tiles are those of large sizes, but nothing is
+    done with what does not exist of them: once 64 rows, columns and terms took five times as long as those of known sizes."""
     path = tmp_path / "product.mlir"
     clocks = []
     for dynamic in ("", dynamic):
         path.write_text(product("bf16", m, n, k, dynamic))
         report = run(tool, path, "accelerator:npu", sizes_of("mkkn", dynamic, m=m, n=n, k=k))
         clocks.append(sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]))
-    assert clocks[0] >= 0.78 * clocks[1], clocks
+    assert clocks[0] >= 0.87 * clocks[1], clocks
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])

@@ -118,8 +118,8 @@ def test_the_core_transposes_blocks_in_registers(emulated, element, layout):
     assert clocks == pytest.approx(plan["clocks"], rel=0.15)
 
 
-@pytest.mark.parametrize("m, n, k, element, least", [(1000, 1000, 1000, "bf16", 0.9), (1000, 1000, 1000, "i8", 0.05),
-                                                     (127, 129, 131, "bf16", 0.014)])
+@pytest.mark.parametrize("m, n, k, element, least", [(1000, 1000, 1000, "bf16", 0.9), (1000, 1000, 1000, "i8", 0.045),
+                                                     (127, 129, 131, "bf16", 0.012)])
 def test_sizes_that_are_no_multiples(emulated, m, n, k, element, least):
     """Rows of 1000 bf16 can be addressed by the engine, so that the edges cost next to nothing; rows of 1000 bytes cannot, and
     the core moves them, whose loads wait for their data."""

@@ -73,6 +73,12 @@ TEST(PipelineTime, WhatFinishesATileIsHiddenButForTheLastOne) {
   EXPECT_EQ(steps.clocksWith(finish, 3), 50 + 12 * 100 + 4 * 50 + 2 * 140 + 20);
 }
 
+TEST(PipelineTime, WhatHasTooFewStepsToFinishBesideFollowsThem) {
+  StagedTime steps{{.in = 50, .core = 10, .unit = 100, .issue = 8}, 1, 3}, finish{{.core = 60, .out = 20}, 4};
+  // One slice of four runs beside the step of the next tile, which leaves the core 30 of its 100 clocks.
+  EXPECT_EQ(steps.clocksWith(finish, 3), 50 + 3 * 100 + 2 * (3 * 60 - 30) + 4 * 60 + 20);
+}
+
 TEST(PipelineTime, OfTwoStagesTheNextCopyWaitsForTheCommandsOfTheUnit) {
   StagedTime steps{{.in = 100, .core = 10, .unit = 100, .issue = 8}, 4, 2}, finish{{.core = 10}, 1};
   EXPECT_EQ(steps.clocksWith(finish, 1), 100 + 3 * 108 + 100 + 10);

@@ -191,6 +191,11 @@ TileCopyPlan tilewright::planTileCopy(const TileTransfer &tile, bool in, const C
   return best;
 }
 
+/// Where the zeros behind `exist` of `all` end; `multiple` 0: at `all`.
+static int64_t zerosTo(int64_t exist, int64_t all, int64_t multiple) {
+  return multiple ? std::min<int64_t>(all, llvm::alignTo(exist, multiple)) : all;
+}
+
 TileCopyPlan tilewright::planTileCopies(const TileTransfer &tile, int64_t rows, int64_t cols, bool zeros, bool in,
                                         const CoreHierarchy &cores, const TargetDescription &chip) {
   TileCopyPlan plan = planTileCopy(tile, in, cores, chip);
@@ -213,9 +218,10 @@ TileCopyPlan tilewright::planTileCopies(const TileTransfer &tile, int64_t rows, 
       auto counted = count(plan.way, part, length, in, cores, chip);
       double here = counted->coreClocks;
       if (zeros && existCols < tile.cols)
-        here += llvm::divideCeil(tile.cols - existCols, lanes) * (rowClocks + existRows * behind);
+        here += llvm::divideCeil(zerosTo(existCols, tile.cols, tile.padCols) - existCols, lanes) *
+                (rowClocks + existRows * behind);
       if (zeros && existRows < tile.rows)
-        here += (tile.rows - existRows) * (rowClocks + below);
+        here += (zerosTo(existRows, tile.rows, tile.padRows) - existRows) * (rowClocks + below);
       engine += down * across * counted->engineClocks;
       core += down * across * here;
     }

@@ -42,7 +42,8 @@ struct TileTransfer {
   int64_t pitchBits = 0;  // address bits that differ between the array's rows, ORed; 0: not known, taken as aligned
   int64_t testedBits = 0; // the same of the first elements of tiles and of the rows of buffers: a core that reaches the
                           // array tests them before each copy
-  bool near = false;      // the array lies in the scratchpad too, so that no engine is on the way
+  int64_t padRows = 0, padCols = 0; // zeros around what exists go to the next multiples of these; 0: to the tile's end
+  bool near = false;                // the array lies in the scratchpad too, so that no engine is on the way
 };
 
 enum class CopyWay {

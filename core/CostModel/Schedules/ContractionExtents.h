@@ -19,21 +19,23 @@
 
 namespace tilewright {
 
-/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumedExtent`. `parts`: of k, each of
-/// which is a product like those of the outer dimensions.
+/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumed`. `parts`: of k, each of which is
+/// a product like those of the outer dimensions.
 struct ContractionExtents {
   int64_t m, n, k;
   int64_t outer, otherK = 1; // iterations of the dimensions left, of C and of the sum
 
   template <typename Plan>
-  ContractionExtents(const Contraction &c, const Plan &plan, int64_t parts = 1)
-      : m(of(c, plan.mDim)), n(of(c, plan.nDim)), k(of(c, plan.kDim) / parts), outer(parts) {
+  ContractionExtents(const Contraction &c, const Plan &plan, int64_t parts = 1, int64_t assumed = assumedExtent)
+      : m(of(c, plan.mDim, assumed)), n(of(c, plan.nDim, assumed)), k(of(c, plan.kDim, assumed) / parts), outer(parts) {
     for (unsigned dim : plan.outer)
-      outer *= of(c, dim);
+      outer *= of(c, dim, assumed);
     for (unsigned dim : plan.otherK)
-      otherK *= of(c, dim);
+      otherK *= of(c, dim, assumed);
   }
-  static int64_t of(const Contraction &c, unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); }
+  static int64_t of(const Contraction &c, unsigned dim, int64_t assumed = assumedExtent) {
+    return c.nest.tripCounts[dim].value_or(assumed);
+  }
 };
 
 /// Elements of an operand, each once: iterations of the loops that index it, and no more than its array has.

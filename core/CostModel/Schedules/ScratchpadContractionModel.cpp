@@ -148,8 +148,9 @@ struct TileNest {
 
 /// The chip's numbers and the sizes that a candidate is judged by.
 struct Judge {
+  /// `assumed`: what dynamic extents count as.
   Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
-        const TailShape &tail, const TiledDimensions &dims);
+        const TailShape &tail, const TiledDimensions &dims, int64_t assumed);
 
   const Contraction &c;
   const TargetDescription &chip;
@@ -166,19 +167,23 @@ struct Judge {
   bool divides(unsigned dim, int64_t tile) const {
     return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % tile == 0;
   }
-  TileCopyPlan copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in) const;
-  TileCopyPlan operandCopies(const TiledArray &operand, int64_t rows, int64_t cols) const {
+  int64_t sizeOf(unsigned dim) const { return dim == dims.kDim ? size.k : dim == dims.mDim ? size.m : size.n; }
+  TileCopyPlan copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in, const MatrixUnit &unit) const;
+  TileCopyPlan operandCopies(const TiledArray &operand, int64_t rows, int64_t cols, const MatrixUnit &unit) const {
     if (operand.one.near && divides(operand.rowDim, rows) && divides(operand.colDim, cols) && operand.hasPitch)
       return {CopyWay::None}; // the unit reads whole tiles where they lie
-    return copiesOf(operand, rows, cols, /*in=*/true);
+    return copiesOf(operand, rows, cols, /*in=*/true, unit);
   }
-  NestShape tailNest(const MatrixUnit &unit, int64_t rows, const ScratchpadContractionPlan &plan) const;
+  NestShape tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const;
+  double tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const;
   UnitTraffic trafficOf(const ScratchpadContractionPlan &plan, bool loads) const;
   void choosePitches(ScratchpadContractionPlan &plan) const;
-  double bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
-                   double othersClocks, const CopyEngine *others) const;
+  double bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
+                   const TileCopyPlan &copyB, double othersClocks, const CopyEngine *others) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
-  bool judge(ScratchpadContractionPlan &plan, bool forced) const;
+  SmallVector<int64_t> possibleSlices(int64_t tileM, int64_t tileK) const;
+  bool fits(ScratchpadContractionPlan &plan, bool forced) const;
+  bool price(ScratchpadContractionPlan &plan) const;
 };
 } // namespace
 
@@ -212,8 +217,8 @@ TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim) 
 }
 
 Judge::Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
-             const TailShape &tail, const TiledDimensions &dims)
-    : c(c), chip(chip), cores(cores), share(share), tail(tail), dims(dims), size(c, dims),
+             const TailShape &tail, const TiledDimensions &dims, int64_t assumed)
+    : c(c), chip(chip), cores(cores), share(share), tail(tail), dims(dims), size(c, dims, /*parts=*/1, assumed),
       a(tiled(c.a.access, dims.mDim, dims.kDim)), b(tiled(c.b.access, dims.kDim, dims.nDim)) {
   for (const Access &access : tail.loads)
     tailLoads.push_back(tiled(access, dims.mDim, dims.nDim));
@@ -222,9 +227,13 @@ Judge::Judge(const Contraction &c, const TargetDescription &chip, const CoreHier
 }
 
 /// How the tiles of an array come in, or leave.
-TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in) const {
-  auto extent = [&](unsigned dim) { return dim == dims.kDim ? size.k : dim == dims.mDim ? size.m : size.n; };
+TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in,
+                             const MatrixUnit &unit) const {
+  auto blockAlong = [&](unsigned dim) { return dim == dims.kDim ? unit.k : dim == dims.mDim ? unit.m : unit.n; };
   TileTransfer tile = array.one;
+  const bool isTail = array.rowDim == dims.mDim && array.colDim == dims.nDim;
+  tile.padRows = isTail ? blockOfRows(unit) : blockAlong(array.rowDim);
+  tile.padCols = blockAlong(array.colDim);
   tile.rows = array.rows ? rows : 1;
   tile.cols = array.cols ? cols : 1;
   tile.testedBits = tile.rows > 1 ? tile.cols * tile.elementBytes : 0;
@@ -233,18 +242,20 @@ TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols
     if (auto stride = array.access.stride(dim); stride && (!c.nest.tripCounts[dim] || step < *c.nest.tripCounts[dim]))
       tile.testedBits |= std::abs(*stride) * step * tile.elementBytes;
   }
-  int64_t allRows = array.rows ? extent(array.rowDim) : 1, allCols = array.cols ? extent(array.colDim) : 1;
+  int64_t allRows = array.rows ? sizeOf(array.rowDim) : 1, allCols = array.cols ? sizeOf(array.colDim) : 1;
   if (!array.cols && tile.order == TileOrder::Columns) { // one element of each row: a row of them
     std::swap(tile.rows, tile.cols);
+    std::swap(tile.padRows, tile.padCols);
     std::swap(allRows, allCols);
     tile.order = TileOrder::Rows;
   }
   return planTileCopies(tile, allRows, allCols, /*zeros=*/in, in, cores, chip);
 }
 
-/// What is done with a slice of `rows` rows of finished sums.
-NestShape Judge::tailNest(const MatrixUnit &unit, int64_t rows, const ScratchpadContractionPlan &plan) const {
-  TileNest nest(rows, plan.tileN);
+/// What is done with `rows` rows and `cols` columns of finished sums.
+NestShape Judge::tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const {
+  const MatrixUnit &unit = *plan.unit;
+  TileNest nest(rows, cols);
   const int64_t bytesC = elementBytes(unit.c.element);
   nest.add(bytesC, true, true, /*isWritten=*/false);
   if (unit.init != UnitInit::ZeroFlag)
@@ -312,16 +323,14 @@ void Judge::choosePitches(ScratchpadContractionPlan &plan) const {
     choose(plan.pitchB, plan.tileN, plan.unit->b.element);
 }
 
-/// Clocks of a step that the unit waits for banks which copies hold: those of A and B, and others of `othersClocks` a
-/// step by `others`, run beside it.
-double Judge::bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
-                        double othersClocks, const CopyEngine *others) const {
-  const MatrixUnit &unit = *plan.unit;
-  const double all = plan.tileM / unit.m * (plan.tileN / unit.n) * (plan.tileK / unit.k);
+/// Clocks of a step of so many `instructions` that the unit waits for banks which copies hold: those of A and B, and
+/// others of `othersClocks` a step by `others`, run beside it.
+double Judge::bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
+                        const TileCopyPlan &copyB, double othersClocks, const CopyEngine *others) const {
   const UnitTraffic traffic = trafficOf(plan, /*loads=*/true);
   if (!traffic.moving.rows)
     return 0;
-  const double clocks = plan.unitClocks / all;
+  const double clocks = plan.unitClocks / instructions;
   double beside = 0, waits = 0;
   auto add = [&](double data, const CopyEngine *engine) {
     if (!engine || data <= 0)
@@ -339,62 +348,89 @@ double Judge::bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPla
   return waits;
 }
 
-/// Fills in times and bytes of `plan`; false where it does not fit and need not.
-bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
+/// Pieces of a tile's tail that may run beside the steps of the next tile: as many as there are, or, where that is not
+/// known, each number. More pieces need smaller buffers; those of which there are too few steps run alone.
+SmallVector<int64_t> Judge::possibleSlices(int64_t tileM, int64_t tileK) const {
+  const bool isKnown = llvm::all_of(dims.otherK, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
+                       c.nest.tripCounts[dims.kDim];
+  const int64_t steps = isKnown ? llvm::divideCeil(size.k, tileK) * size.otherK : mostSlices;
+  SmallVector<int64_t> slices{1};
+  while (slices.back() * 2 <= std::min(steps, mostSlices) && tileM % (slices.back() * 2) == 0)
+    slices.push_back(slices.back() * 2);
+  return isKnown ? SmallVector<int64_t>{slices.back()} : slices;
+}
+
+/// Fills in how tiles come in and what they take; false where they do not fit and need not.
+bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
-  // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
-  const int64_t allTiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
-  if (allTiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
-    Judge slowest = *this;
-    slowest.size.m = std::min(size.m, plan.tileM);
-    slowest.size.n = std::min(size.n, plan.tileN);
-    return slowest.judge(plan, forced);
-  }
-  int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
-          bytesC = elementBytes(unit.c.element);
-  int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK;
-  plan.slices = 1;
-  while (plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
-    plan.slices *= 2;
-  int64_t rows = plan.tileM / plan.slices;
-
-  double slice = coreClocks(tailNest(unit, rows, plan), cores, chip);
-
-  // Who moves what.
   plan.wholeTiles = divides(plan.mDim, plan.tileM) && divides(plan.nDim, plan.tileN);
-  TileCopyPlan copyA = operandCopies(a, plan.tileM, plan.tileK), copyB = operandCopies(b, plan.tileK, plan.tileN);
-  plan.copyA = copyA.way;
-  plan.copyB = copyB.way;
+  plan.copyA = operandCopies(a, plan.tileM, plan.tileK, unit).way;
+  plan.copyB = operandCopies(b, plan.tileK, plan.tileN, unit).way;
   choosePitches(plan);
 
-  // Bytes.
-  int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
-  bool apart = unit.c.residence == Residence::Accumulator;
+  const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
+  const int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * elementBytes(unit.c.element));
+  const bool apart = unit.c.residence == Residence::Accumulator;
+  int64_t buffers = apart ? 0 : accumulators;
   for (const TiledArray &array : llvm::concat<const TiledArray>(tailLoads, tailStores))
     if (!isInPlace(array.one.near, plan))
-      buffers += rounded(2 * (array.rows ? rows : 1) * (array.cols ? plan.tileN : 1) * array.one.elementBytes);
-  if (!apart)
-    buffers += accumulators;
+      buffers += rounded(2 * (array.rows ? plan.tileM / plan.slices : 1) * (array.cols ? plan.tileN : 1) *
+                         array.one.elementBytes);
   auto stageBytes = [&] {
-    return (copyA.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileM * plan.pitchA * bytesA)) +
-           (copyB.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileK * plan.pitchB * bytesB));
+    return (plan.copyA == CopyWay::None ? 0 : rounded(plan.stages * plan.tileM * plan.pitchA * bytesA)) +
+           (plan.copyB == CopyWay::None ? 0 : rounded(plan.stages * plan.tileK * plan.pitchB * bytesB));
   };
   while (plan.stages > 2 && !forced && buffers + stageBytes() > share.scratchpadBytes)
     --plan.stages;
   plan.scratchpadBytes = buffers + stageBytes();
   plan.accumulatorBytes = apart ? accumulators : 0;
-  if (!forced &&
-      (plan.scratchpadBytes > share.scratchpadBytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
-    return false;
+  return forced || (plan.scratchpadBytes <= share.scratchpadBytes &&
+                    (!apart || plan.accumulatorBytes <= cores.accumulator->bytes));
+}
 
-  // Clocks.
-  int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
-  double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
+/// Blocks of `unit` elements that exist in a tile, in the mean over all tiles of `size` elements.
+static double blocksOf(int64_t size, int64_t tile, int64_t unit) {
+  return double(llvm::divideCeil(size, unit)) / double(llvm::divideCeil(size, tile));
+}
+
+/// Clocks of the core for the elements of a slice of `rows` rows, in the mean over all tiles: rows that exist, and all
+/// columns of a tile by one nest, or one block of the unit's columns after the other.
+double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const {
+  const MatrixUnit &unit = *plan.unit;
+  const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = size.n % plan.tileN, block = blockOfRows(unit);
+  double all = double(tiles - (rest != 0)) * coreClocks(tailNest(rows, plan.tileN, plan), cores, chip);
+  if (rest)
+    all += double(llvm::divideCeil(rest, unit.n)) * coreClocks(tailNest(rows, unit.n, plan), cores, chip);
+  return all / double(tiles) * blocksOf(size.m, plan.tileM, block) * double(block) / double(plan.tileM);
+}
+
+/// Fills in the clocks of a plan that fits; false where something cannot be moved.
+bool Judge::price(ScratchpadContractionPlan &plan) const {
+  const MatrixUnit &unit = *plan.unit;
+  // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
+  const int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
+  if (tiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
+    Judge slowest = *this;
+    slowest.size.m = std::min(size.m, plan.tileM);
+    slowest.size.n = std::min(size.n, plan.tileN);
+    return slowest.price(plan);
+  }
+  const int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK, rows = plan.tileM / plan.slices;
+  TileCopyPlan copyA = operandCopies(a, plan.tileM, plan.tileK, unit),
+               copyB = operandCopies(b, plan.tileK, plan.tileN, unit);
+
+  // The unit and the core take the blocks of a tile in which something exists.
+  const double um = blocksOf(size.m, plan.tileM, unit.m), un = blocksOf(size.n, plan.tileN, unit.n),
+               uk = blocksOf(size.k, plan.tileK, unit.k), instructions = um * un * uk;
+  const double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
   const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
   const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
-  plan.unitClocks = um * un * uk * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
+  plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
+  double slice = tailClocks(rows, plan);
+
+  auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + aroundStepClocks;
+  double out = 0, tailIn = 0, issue = issueOf(unit, whole(um), whole(un), whole(uk)), core = issue + aroundStepClocks;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   for (bool isIn : {true, false}) {
@@ -405,7 +441,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
     for (const TiledArray &array : isIn ? tailLoads : tailStores) {
       if (isInPlace(array.one.near, plan))
         continue;
-      TileCopyPlan copy = copiesOf(array, rows, plan.tileN, isIn);
+      TileCopyPlan copy = copiesOf(array, rows, plan.tileN, isIn, unit);
       (isIn ? tailIn : out) += copy.engineClocks;
       copies.push_back(copy);
       if (copy.engine) {
@@ -416,17 +452,16 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
     slice += coreClocksOf(copies) - before;
   }
   // Slices of the last tile follow the unit's work.
-  int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
-  int64_t own = llvm::divideCeil(tiles, share.cores);
-  double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
-  plan.unitClocks += bankWaits(plan, copyA, copyB, others * slicesInSteps, othersEngine);
+  const int64_t own = llvm::divideCeil(tiles, share.cores);
+  const double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
+  plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, others * slicesInSteps, othersEngine);
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + moved + slice;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
   double clearing = 0;
   if (unit.init != UnitInit::ZeroFlag) {
     TileNest sums(2 * plan.tileM, plan.tileN);
-    sums.add(bytesC, /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
+    sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
     clearing = coreClocks(sums.shape, cores, chip);
   }
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
@@ -483,23 +518,38 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
   if (possible.empty())
     return std::nullopt;
-  auto consider = [&](const Judge &judge, ScratchpadContractionPlan plan) {
+  // The first judge says what a plan takes; a plan is as good as the product of its times by all of them.
+  double least = 0;
+  auto consider = [&](ArrayRef<Judge> judges, ScratchpadContractionPlan plan) {
     countWork("candidates", 1);
     plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
     ScratchpadContractionPlan loose = plan;
-    if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
+    if (isForced && judges.front().fits(loose, true) && judges.front().price(loose) &&
+        (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
       smallest = loose;
-    if (!judge.judge(plan, false))
+    if (!judges.front().fits(plan, false) || !judges.front().price(plan))
       return;
+    double product = plan.seconds;
+    for (const Judge &judge : judges.drop_front()) {
+      ScratchpadContractionPlan other = plan;
+      if (!judge.price(other))
+        return;
+      product *= other.seconds;
+    }
     if (considered)
       considered->push_back(plan);
-    if (!best || plan.seconds < best->seconds)
+    if (!best || product < least) {
       best = plan;
+      least = product;
+    }
   };
+  const bool isStatic = llvm::all_of(c.nest.tripCounts, [](const auto &trips) { return trips.has_value(); });
   for (const TiledDimensions &dims : possible) {
     ScratchpadContractionPlan plan;
     static_cast<TiledDimensions &>(plan) = dims;
-    const Judge judge(c, chip, cores, share, tail, dims);
+    SmallVector<Judge, 0> judges;
+    for (int64_t fraction : ArrayRef(assumedFractions).take_front(isStatic ? 1 : std::size(assumedFractions)))
+      judges.emplace_back(c, chip, cores, share, tail, dims, assumedExtent / fraction);
     for (const MatrixUnit *unit : units)
       for (int64_t tileM : sizes("tile_m", unit->m, dims.mDim))
         for (int64_t tileN : sizes("tile_n", unit->n, dims.nDim))
@@ -508,7 +558,10 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
             plan.tileM = tileM;
             plan.tileN = tileN;
             plan.tileK = tileK;
-            consider(judge, plan);
+            for (int64_t slices : judges.front().possibleSlices(tileM, tileK)) {
+              plan.slices = slices;
+              consider(judges, plan);
+            }
           }
   }
   if (!best)

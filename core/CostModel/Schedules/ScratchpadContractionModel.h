@@ -76,6 +76,10 @@ planScratchpadContraction(const Contraction &contraction, const TargetDescriptio
                           const CoreShare &share, const TailShape &tail, const PlanOptions &options,
                           std::string &reason, std::vector<ScratchpadContractionPlan> *considered = nullptr);
 
+/// Of a finished tile the core takes so many rows at least, of which some may not exist. Of a unit without a zero flag
+/// it clears all that was written.
+inline int64_t blockOfRows(const MatrixUnit &unit) { return unit.init == UnitInit::ZeroFlag ? 1 : unit.m; }
+
 /// Whether fields of a tile are forced.
 bool isTileForced(const PlanOptions &options);
 

@@ -47,7 +47,7 @@ double StagedTime::clocks() const {
 }
 
 double StagedTime::clocksWith(const StagedTime &second, int64_t tiles) const {
-  const int64_t ahead = std::min(stages - 1, tiles * iterations), beside = second.iterations;
+  const int64_t ahead = std::min(stages - 1, tiles * iterations), beside = std::min(second.iterations, iterations);
   const double finish = second.load.core + second.load.commands;
   auto step = [&](bool starts, bool arrives, bool finishes) {
     return busiestOf(*this, starts, arrives, finishes ? &second.load : nullptr);
@@ -59,5 +59,10 @@ double StagedTime::clocksWith(const StagedTime &second, int64_t tiles) const {
   const bool finishes = tiles > 1 && beside == iterations;
   all -= double(ahead - 1) * (step(true, true, finishes) - step(false, true, finishes)) + step(true, true, finishes) -
          step(false, false, finishes);
-  return all + finish + double(beside - 1) * std::max(finish, second.load.out) + second.load.out;
+  // Iterations that are left run beside what the unit still has to do of the last step.
+  const double each = std::max({finish, second.load.in, second.load.out});
+  const double slack = step(true, true, true) - load.core - load.commands - finish;
+  if (second.iterations > beside)
+    all += double(tiles - 1) * std::max(0.0, double(second.iterations - beside) * each - std::max(0.0, slack));
+  return all + finish + double(second.iterations - 1) * std::max(finish, second.load.out) + second.load.out;
 }

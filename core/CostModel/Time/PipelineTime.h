@@ -54,7 +54,7 @@ struct StagedTime {
   /// Clocks of the loop alone.
   double clocks() const;
   /// Clocks of `tiles` iterations of a loop around this one and `second`, which finishes what this one computes: it
-  /// runs beside this one of the next tile, and has no more iterations.
+  /// runs beside this one of the next tile; iterations of which that one has too few follow it.
   double clocksWith(const StagedTime &second, int64_t tiles) const;
 };
 

@@ -123,12 +123,12 @@ void ScratchpadContractionNest::allocate(StagedArray &tile) {
   tile.buffer = alloc({tile.stages, tile.rows, tile.pitch ? tile.pitch : tile.cols}, tile.element, *cores.scratchpad);
 }
 
+AffineExpr ScratchpadContractionNest::left(unsigned dim) {
+  auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
+  return extent && extent.getValue() % tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
+}
+
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
-  auto left = [&](unsigned d) -> AffineExpr { // to the end of the array; null: all tiles are whole
-    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
-    int64_t size = d == p.mDim ? p.tileM : d == p.nDim ? p.tileN : p.tileK;
-    return extent && extent.getValue() % size == 0 ? AffineExpr() : space.extent(d) - space.at[d];
-  };
   TileAxes axes;
   if (tile.access.dims().test(tile.rowDim)) {
     axes.row = tile.rowDim;
@@ -138,8 +138,14 @@ Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage,
     axes.col = tile.colDim;
     axes.validCols = left(tile.colDim);
   }
-  return copyTile(space, tile.access, axes, {tile.rows, tile.cols}, tile.buffer, {stage, constant(0), constant(0)},
-                  elements({constant(0), dim(0), dim(1)}), in);
+  auto copy = copyTile(space, tile.access, axes, {tile.rows, tile.cols}, tile.buffer, {stage, constant(0), constant(0)},
+                       elements({constant(0), dim(0), dim(1)}), in);
+  if (in && copy.getValidMap()) {
+    const bool isTail = tile.rowDim == p.mDim && tile.colDim == p.nDim;
+    const int64_t rows = isTail ? blockOfRows(unit) : blockAlong(tile.rowDim);
+    copy.setPadTo(ArrayRef{std::min(tile.rows, rows), std::min(tile.cols, blockAlong(tile.colDim))});
+  }
+  return copy;
 }
 
 /// Indices of an operand's tile: of a stage, or at the current position of the array.
@@ -170,13 +176,20 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
   auto memrefOf = [](const StagedArray &operand) { return operand.buffer ? operand.buffer : operand.access.memref; };
   SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
+  SmallVector<Value> valid;
+  auto existing = [&](unsigned dim) { return blockAlong(dim) < tileAlong(dim) ? left(dim) : AffineExpr(); };
+  if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(existing(dim)); }))
+    for (unsigned dim : {p.mDim, p.nDim, p.kDim}) {
+      AffineExpr rest = existing(dim);
+      valid.push_back(space.value(rest ? rest : constant(tileAlong(dim))));
+    }
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =
       unit.init == UnitInit::ZeroFlag
           ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
           : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
   return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
-                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more,
+                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more, valid,
                                   builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}),
                                   builder().getStringAttr(unit.name));
 }

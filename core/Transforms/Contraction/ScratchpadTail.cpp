@@ -85,10 +85,27 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
     space.at[p.mDim] = top;
   };
   copies(loads, /*in=*/true);
-  space.loop(constant(0), constant(rows), [&](AffineExpr row) {
-    space.loop(constant(0), constant(p.tileN),
-               [&](AffineExpr col) { finishElement(tile % 2, slot, slice * rows + row, row, col); });
-  });
+  // Where all columns of the tile exist one loop takes them, else one for each block: vectors are whole.
+  const int64_t down = blockOfRows(unit), across = blockAlong(p.nDim);
+  SmallVector<AffineExpr> lastRow{constant(rows)};
+  if (AffineExpr rest = left(p.mDim))
+    lastRow.push_back(rest.ceilDiv(down) * down - slice * rows);
+  auto finish = [&](AffineExpr begin, ArrayRef<AffineExpr> ends, int64_t block) {
+    space.loop(begin, ends, [&](AffineExpr each) {
+      space.loop(constant(0), lastRow, [&](AffineExpr row) {
+        space.loop(constant(0), constant(block),
+                   [&](AffineExpr col) { finishElement(tile % 2, slot, slice * rows + row, row, each * block + col); });
+      });
+    });
+  };
+  AffineExpr rest = left(p.nDim);
+  if (!rest || across == p.tileN) {
+    finish(constant(0), constant(1), p.tileN);
+  } else {
+    const int64_t blocks = p.tileN / across;
+    finish(constant(0), {constant(1), rest.floorDiv(p.tileN)}, p.tileN);
+    finish(rest.floorDiv(p.tileN) * blocks, {constant(blocks), rest.ceilDiv(across)}, across);
+  }
   copies(stores, /*in=*/false);
 }
 

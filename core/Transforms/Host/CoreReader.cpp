@@ -35,6 +35,8 @@ public:
       llvm::append_range(operands, load.getValidOperands());
     } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
       llvm::append_range(operands, store.getValidOperands());
+    } else if (auto product = dyn_cast<tile::MultiplyOp>(op)) {
+      llvm::append_range(operands, product.getValid());
     } else if (auto mask = dyn_cast<vector::CreateMaskOp>(op)) {
       llvm::append_range(operands, mask.getOperands());
     }
@@ -46,7 +48,7 @@ private:
   /// Whether the engine of `plan` can address both sides; nullopt where an address follows from data.
   std::optional<bool> isAligned(tile::CopyOp op, const CopyForm &form, const TileCopyPlan &plan,
                                 const IndexValues &values) const;
-  bool multiply(tile::MultiplyOp op, const Executions &how, LaunchCounts &counts);
+  bool multiply(tile::MultiplyOp op, const Executions &how, const IndexValues &values, LaunchCounts &counts);
   bool access(Value memref, Known elements, bool writes, const Executions &how, LaunchCounts &counts);
   /// Elements of a vector that `mask` lets through; nullopt where that follows from data.
   static Known maskedElements(Value mask, const IndexValues &values);
@@ -186,14 +188,23 @@ bool CoreReader::copy(tile::CopyOp op, const Executions &how, const IndexValues 
   return true;
 }
 
-bool CoreReader::multiply(tile::MultiplyOp op, const Executions &how, LaunchCounts &counts) {
+bool CoreReader::multiply(tile::MultiplyOp op, const Executions &how, const IndexValues &values, LaunchCounts &counts) {
   const MatrixUnit *unit = chip.unit(op.getUnit());
   if (!unit) {
     counts.unknown = "the chip lacks unit " + op.getUnit().str();
     return false;
   }
-  ArrayRef<int64_t> shape = op.getShape();
-  int64_t issues = (shape[0] / unit->m) * (shape[1] / unit->n) * (shape[2] / unit->k);
+  SmallVector<int64_t> shape(op.getShape());
+  for (auto [extent, operand] : llvm::zip(shape, op.getValid())) {
+    Known valid = values.get(operand);
+    if (!valid) {
+      counts.unknown = "an extent of a product follows from data";
+      return false;
+    }
+    extent = std::clamp<int64_t>(*valid, 1, extent);
+  }
+  const int64_t issues =
+      llvm::divideCeil(shape[0], unit->m) * llvm::divideCeil(shape[1], unit->n) * llvm::divideCeil(shape[2], unit->k);
   counts.unitIssues[unit->name] += how.times * issues;
   counts.commands["unit"] += how.times * issues;
   return true;
@@ -205,7 +216,7 @@ bool CoreReader::count(Operation &op, const Executions &how, const IndexValues &
   auto all = [](Type type) { return cast<VectorType>(type).getNumElements(); };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](tile::CopyOp each) { return copy(each, how, values, counts); })
-      .Case([&](tile::MultiplyOp each) { return multiply(each, how, counts); })
+      .Case([&](tile::MultiplyOp each) { return multiply(each, how, values, counts); })
       .Case([&](tile::LoadOp each) {
         return access(each.getMemref(), fragmentElements(each, values), false, how, counts);
       })

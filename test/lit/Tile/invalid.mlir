@@ -375,6 +375,24 @@ func.func @multiply_rank(%a: memref<2x64x64xi8>, %b: memref<64x64xi8>, %c: memre
 
 // -----
 
+func.func @multiply_valid(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi32>, %i: index, %more: i1) {
+  // expected-error@+1 {{`valid` needs three extents, of m, n and k; got 2}}
+  %u = tile.multiply %a[%i, %i], %b[%i, %i] to %c[%i, %i] accumulate %more shape [64, 64, 64] valid[%i, %i] {unit = "acme.array"}
+     : memref<64x64xi8>, memref<64x64xi8>, memref<64x64xi32>
+  return
+}
+
+// -----
+
+func.func @copy_pad(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %n: index) {
+  // expected-error@+1 {{`padTo` needs one positive number of points per dimension of the box, 2, got array<i64: 32, 0>}}
+  %t = tile.copy %a[0, 0] elements affine_map<(p, q) -> (p, q)> to %b[0, 0] elements affine_map<(p, q) -> (p, q)>
+         shape [64, 64] valid(%n, 64) {padTo = array<i64: 32, 0>} : memref<64x64xi8>, memref<64x64xi8>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{schedule: reductions in 0 parts; there is at least one}}
 func.func private @step() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, parts = 0>}
 

@@ -99,15 +99,21 @@ func.func @engines(%a: memref<2x64x32xi8, "scratchpad">, %b: memref<2x32x64xi8, 
   // CHECK: %[[U:.*]] = tile.multiply %{{.*}}[%[[S:.*]], %[[C0:.*]], %[[C0]]], %{{.*}}[%[[S]], %[[C0]], %[[C0]]] to %{{.*}}[%[[C0]], %[[C0]]] accumulate %{{.*}} shape [64, 64, 32] {unit = "acme.array"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">, memref<64x64xi32, "accumulator">
   %u = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %c[%c0, %c0] accumulate %more shape [64, 64, 32]
          {unit = "acme.array"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">, memref<64x64xi32, "accumulator">
-  // CHECK: tile.wait %[[NONE]], %[[U]]
-  tile.wait %none, %u
+  // CHECK: %[[V:.*]] = tile.multiply {{.*}} shape [64, 64, 32] valid[%{{.*}}, %{{.*}}, %[[C0]]] {unit = "acme.array"}
+  %w = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %c[%c0, %c0] accumulate %more shape [64, 64, 32] valid[%n, %s, %c0]
+         {unit = "acme.array"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">, memref<64x64xi32, "accumulator">
+  // CHECK: tile.wait %[[NONE]], %[[U]], %[[V]]
+  tile.wait %none, %u, %w
   // CHECK: tile.copy {{.*}} shape [64, 64] valid(%{{.*}}, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
   %t = tile.copy %c[0, 0] elements affine_map<(p, q) -> (p, q)> to %out[%s, 0] elements affine_map<(p, q) -> (p, q)>
          shape [64, 64] valid(%n, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
   // CHECK: tile.copy {{.*}} shape [32] {bounded = array<i64: 0, 1>} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
   %v = tile.copy %c[%n - 1, %n - 1] elements affine_map<(p) -> (0, p)> to %out[%s, 0] elements affine_map<(p) -> (0, p)>
          shape [32] {bounded = array<i64: 0, 1>} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
-  tile.wait %t, %v
+  // CHECK: tile.copy {{.*}} shape [64, 64] valid(%{{.*}}, 64) {padTo = array<i64: 32, 1>} : memref<?x64xi32>, memref<64x64xi32, "accumulator">
+  %x = tile.copy %out[%s, 0] elements affine_map<(p, q) -> (p, q)> to %c[0, 0] elements affine_map<(p, q) -> (p, q)>
+         shape [64, 64] valid(%n, 64) {padTo = array<i64: 32, 1>} : memref<?x64xi32>, memref<64x64xi32, "accumulator">
+  tile.wait %t, %v, %x
   return
 }
 

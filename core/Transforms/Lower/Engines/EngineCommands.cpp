@@ -107,8 +107,17 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
     std::swap(order[1], order[2]);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
   SmallVector<Value> upper;
-  for (unsigned d : order)
-    upper.push_back(arith::ConstantIndexOp::create(builder, loc, op.getShape()[d] / units[d]));
+  for (unsigned d : order) {
+    Value all = arith::ConstantIndexOp::create(builder, loc, op.getShape()[d] / units[d]);
+    if (op.getValid().empty() || op.getShape()[d] == units[d]) {
+      upper.push_back(all);
+      continue;
+    }
+    Value some = arith::MaxSIOp::create(builder, loc, op.getValid()[d], one); // at least one block, also of zeros
+    Value size = arith::ConstantIndexOp::create(builder, loc, units[d]);
+    upper.push_back(
+        arith::MinSIOp::create(builder, loc, arith::CeilDivUIOp::create(builder, loc, some, size).getResult(), all));
+  }
   scf::buildLoopNest(builder, loc, SmallVector<Value>(3, zero), upper, SmallVector<Value>(3, one),
                      [&](OpBuilder &inner, Location, ValueRange ivs) {
                        Numbers at{inner, loc};

@@ -185,6 +185,16 @@ void TileMover::store(OpBuilder &builder, Value value, Value address) {
   LLVM::StoreOp::create(builder, loc, value, address, form.tile.elementBytes);
 }
 
+Value TileMover::zerosTo(OpBuilder &builder, unsigned d, Value exist, int64_t full) {
+  Value all = index(builder, full);
+  const int64_t multiple = op.getPadTo().empty() ? full : op.getPadTo()[d];
+  if (multiple >= full)
+    return all;
+  Value one = index(builder, 1), some = arith::MaxSIOp::create(builder, loc, exist, one);
+  Value blocks = arith::CeilDivUIOp::create(builder, loc, some, index(builder, multiple));
+  return arith::MinSIOp::create(builder, loc, Numbers{builder, loc}.mul(blocks, index(builder, multiple)), all);
+}
+
 /// Zeros from the last whole vector before the edge on, and below: what exists is written over them afterwards.
 void TileMover::clear(OpBuilder &builder) {
   if (!whole)
@@ -198,7 +208,8 @@ void TileMover::clear(OpBuilder &builder) {
   OpBuilder inner = choice.getThenBodyBuilder();
   Type type = width == 1 ? element : VectorType::get({width}, element);
   Value zero = arith::ConstantOp::create(inner, loc, inner.getZeroAttr(type));
-  Value none = index(inner, 0), end = index(inner, form.tile.cols), height = index(inner, form.tile.rows);
+  Value none = index(inner, 0), end = zerosTo(inner, form.col, cols, form.tile.cols),
+        height = form.row == ~0u ? index(inner, form.tile.rows) : zerosTo(inner, form.row, rows, form.tile.rows);
   Value begin = arith::SubIOp::create(inner, loc, cols,
                                       arith::RemUIOp::create(inner, loc, cols, index(inner, width)).getResult());
   if (scalar) {

@@ -64,6 +64,8 @@ private:
   /// Bytes that divide all addresses of rows of a side whose memory begins at a multiple of `base`, a power of two.
   int64_t alignmentOf(bool source, int64_t base, std::optional<unsigned> across);
   void findExtents(mlir::OpBuilder &builder);
+  /// Where the zeros behind `exist` of `full` points of dimension `d` end.
+  mlir::Value zerosTo(mlir::OpBuilder &builder, unsigned d, mlir::Value exist, int64_t full);
   Side side(mlir::OpBuilder &builder, bool source);
   mlir::Value index(mlir::OpBuilder &builder, int64_t value) {
     return mlir::arith::ConstantIndexOp::create(builder, loc, value);

@@ -164,7 +164,10 @@ LogicalResult tilewright::emitMultiplyAsLoops(OpBuilder &builder, tile::Multiply
     return isSigned(operand.element) ? arith::ExtSIOp::create(at, loc, sum, value).getResult()
                                      : arith::ExtUIOp::create(at, loc, sum, value).getResult();
   };
-  SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), shape.take_front(2));
+  SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), shape);
+  for (auto [extent, valid, all] : llvm::zip(extents, op.getValid(), shape))
+    extent = arith::MinSIOp::create(builder, loc, valid, number(builder, all)).getResult();
+  Value terms = getValueOrCreateConstantIndexOp(builder, loc, extents.pop_back_val());
   buildLoops(builder, loc, extents, [&](OpBuilder &at, ValueRange point) {
     SmallVector<Value> c = place(at, op.getCIndices(), point[0], point[1]);
     Value zero = arith::ConstantOp::create(at, loc, at.getZeroAttr(sum));
@@ -175,7 +178,7 @@ LogicalResult tilewright::emitMultiplyAsLoops(OpBuilder &builder, tile::Multiply
         },
         [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, zero); });
     auto loop = scf::ForOp::create(
-        at, loc, number(at, 0), number(at, shape[2]), number(at, 1), first.getResults(),
+        at, loc, number(at, 0), terms, number(at, 1), first.getResults(),
         [&](OpBuilder &inner, Location, Value k, ValueRange sums) {
           Value a = memref::LoadOp::create(inner, loc, op.getA(), place(inner, op.getAIndices(), point[0], k));
           Value b = memref::LoadOp::create(inner, loc, op.getB(), place(inner, op.getBIndices(), k, point[1]));

@@ -50,6 +50,43 @@ module attributes {tilewright.target = "accelerator:npu"} {
 // -----
 
 module attributes {tilewright.target = "accelerator:npu"} {
+  // Of a product the unit gets the blocks in which something exists, at least one, and zeros go as far as these do.
+  // CHECK-LABEL: func.func private @edge
+  // CHECK: %[[ROWS:.*]] = arith.maxsi %{{.*}}, %c0{{.*}}
+  // CHECK: %[[SOME:.*]] = arith.maxsi %[[ROWS]], %c1{{.*}}
+  // CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[SOME]], %c32{{.*}}
+  // CHECK: %[[PADDED:.*]] = arith.muli %[[BLOCKS]], %c32{{.*}}
+  // CHECK: %[[HEIGHT:.*]] = arith.minsi %[[PADDED]], %c128{{.*}}
+  // CHECK: scf.for %{{.*}} = %[[ROWS]] to %[[HEIGHT]]
+  // CHECK: %[[REST:.*]] = arith.maxsi %arg1, %c1{{.*}}
+  // CHECK: %[[M:.*]] = arith.ceildivui %[[REST]], %c32{{.*}}
+  // CHECK: %[[UM:.*]] = arith.minsi %[[M]], %c4{{.*}}
+  // CHECK: scf.for
+  // CHECK:   scf.for
+  // CHECK:     scf.for %{{.*}} = %{{.*}} to %[[UM]]
+  func.func private @edge(%A: memref<?x64xi8>, %rows: index) attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
+    tile.parallel (%core) to (4) level "core" {
+      %c0 = arith.constant 0 : index
+      %c32 = arith.constant 32 : index
+      %c64 = arith.constant 64 : index
+      %false = arith.constant false
+      %a = tile.alloc() : memref<128x64xi8, "scratchpad">
+      %b = tile.alloc() : memref<64x32xi8, "scratchpad">
+      %acc = tile.alloc() : memref<128x32xi32, "accumulator">
+      %t = tile.copy %A[%core * 128, 0] elements affine_map<(r, c) -> (r, c)> to %a[0, 0] elements affine_map<(r, c) -> (r, c)>
+             shape [128, 64] valid(symbol(%rows), 64) {padTo = array<i64: 32, 32>} : memref<?x64xi8>, memref<128x64xi8, "scratchpad">
+      tile.wait %t
+      %u = tile.multiply %a[%c0, %c0], %b[%c0, %c0] to %acc[%c0, %c0] accumulate %false shape [128, 32, 64] valid[%rows, %c32, %c64]
+             {unit = "accelerator.systolic_i8"} : memref<128x64xi8, "scratchpad">, memref<64x32xi8, "scratchpad">, memref<128x32xi32, "accumulator">
+      tile.wait %u
+    }
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "accelerator:npu"} {
   // Tokens in a loop are numbers. A row that is longer than a burst takes two commands.
   // CHECK-LABEL: func.func private @ring
   // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (i32)
