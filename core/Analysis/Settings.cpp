@@ -16,11 +16,24 @@
 
 using namespace tilewright;
 
+/// The module that `op` is or stands in; null: there is none.
+static mlir::ModuleOp moduleOf(mlir::Operation *op) {
+  auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+  return module ? module : op->getParentOfType<mlir::ModuleOp>();
+}
+
+Reference tilewright::referenceOf(mlir::Operation *op) {
+  mlir::ModuleOp module = moduleOf(op);
+  auto kind = module ? module->getAttrOfType<mlir::StringAttr>(referenceAttr) : mlir::StringAttr();
+  return llvm::StringSwitch<Reference>(kind ? kind.getValue() : "")
+      .Case("values", Reference::Values)
+      .Case("bounds", Reference::Bounds)
+      .Default(Reference::None);
+}
+
 Settings Settings::of(mlir::Operation *op) {
   Settings settings;
-  auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
-  if (!module)
-    module = op->getParentOfType<mlir::ModuleOp>();
+  mlir::ModuleOp module = moduleOf(op);
   if (!module)
     return settings;
   if (auto threads = module->getAttrOfType<mlir::IntegerAttr>(threadsAttr))

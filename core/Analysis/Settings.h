@@ -26,7 +26,7 @@ namespace tilewright {
 inline constexpr const char *targetAttr = "tilewright.target";
 inline constexpr const char *threadsAttr = "tilewright.threads";
 inline constexpr const char *contractAttr = "tilewright.fp";
-/// A unit attribute of modules that are the reference of another one: they need not be fast.
+/// Of modules that are the reference of another one, which kind of reference: "values" or "bounds" (Reference).
 inline constexpr const char *referenceAttr = "tilewright.reference";
 
 /// A unit attribute of modules whose constant arguments are bound: what is computed of them alone is a function of its
@@ -76,6 +76,16 @@ enum class FloatContract {
   Default,      ///< Sums may be reordered, products and sums fused.
   Fast,         ///< Operands may be rounded to the type of a matrix unit, too.
 };
+
+/// What a module is there for. Code of a reference runs once, so that seconds of LLVM's optimiser are not won back.
+enum class Reference {
+  None,   ///< A program that is to be fast.
+  Values, ///< What a program means, as it is written: its sums and products stay in their form.
+  Bounds, ///< What `--verify` compares with: the program's values in float64 and their bounds, of arrays of any size.
+};
+
+/// The kind of the module that `op` is or stands in.
+Reference referenceOf(mlir::Operation *op);
 
 /// Whether `function` is a kernel, or one that reads at computed indices, with a body.
 inline bool isKernelOrGathers(mlir::func::FuncOp function) {

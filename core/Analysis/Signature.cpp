@@ -69,108 +69,129 @@ static bool isWritten(Value memref, SmallPtrSetImpl<Value> &visited) {
   return false;
 }
 
-FailureOr<Signature> Signature::of(func::FuncOp function) {
+/// Adds the argument or result of `type` at `position`.
+static LogicalResult addArgument(func::FuncOp function, Type type, unsigned position, Signature &signature) {
+  SignatureArgument argument;
+  argument.position = position;
+  if (auto memref = dyn_cast<MemRefType>(type)) {
+    if (!memref.getLayout().isIdentity())
+      return function.emitError("argument ")
+             << position << " has type " << type << "; arrays of the C interface are dense and row-major";
+    argument.elementType = memref.getElementType();
+  } else {
+    argument.elementType = type;
+    argument.isScalar = true;
+  }
+  if (!argument.elementType.isIntOrIndexOrFloat())
+    return function.emitError("argument ")
+           << position << " has type " << type << "; the C interface passes arrays and scalars of integers and floats";
+  signature.arguments.push_back(argument);
+  return success();
+}
+
+/// Adds the first `count` arguments. `isPure`: those of a program on tensors, which are never written; arguments of one
+/// on memrefs may be.
+static LogicalResult addInputs(func::FuncOp function, unsigned count, bool isPure, Signature &signature) {
+  auto written = function->getAttrOfType<DenseBoolArrayAttr>(writtenAttr);
+  for (unsigned i = 0; i < count; ++i) {
+    if (failed(addArgument(function, function.getArgumentTypes()[i], i, signature)))
+      return failure();
+    SmallPtrSet<Value, 8> visited;
+    SignatureArgument &argument = signature.arguments.back();
+    argument.isBound = function.getArgAttr(i, boundAttr) != nullptr;
+    argument.isWritten =
+        !isPure && !argument.isScalar && !function.isExternal() && isWritten(function.getArgument(i), visited);
+    if (written && i < unsigned(written.size()))
+      argument.isWritten = written[i];
+  }
+  return success();
+}
+
+/// Adds the results: arrays are arguments from `nextArray` on, scalars are results of the function.
+static LogicalResult addResults(func::FuncOp function, ArrayRef<bool> resultIsArray, unsigned nextArray,
+                                Signature &signature) {
+  unsigned nextScalar = 0;
+  for (bool isArray : resultIsArray) {
+    unsigned position = isArray ? nextArray++ : nextScalar++;
+    if (!isArray && position >= function.getNumResults())
+      return function.emitError("has fewer results than it had as a tensor program");
+    Type type = isArray ? function.getArgumentTypes()[position] : function.getResultTypes()[position];
+    if (failed(addArgument(function, type, position, signature)))
+      return failure();
+    signature.arguments.back().isResult = signature.arguments.back().isWritten = true;
+  }
+  return success();
+}
+
+static ArrayRef<int64_t> shapeOf(func::FuncOp function, const SignatureArgument &argument) {
+  if (argument.isScalar)
+    return {};
+  return cast<MemRefType>(function.getArgumentTypes()[argument.position]).getShape();
+}
+
+/// Reads the names of sizes that name-sizes gave; false if there are none for these arguments.
+static bool readSizes(func::FuncOp function, Signature &signature) {
+  auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr);
+  if (!shapes || shapes.size() != signature.arguments.size())
+    return false;
+  for (auto [shape, argument] : llvm::zip_equal(shapes, signature.arguments)) {
+    auto map = dyn_cast<AffineMapAttr>(shape);
+    if (!map || map.getValue().getNumResults() != shapeOf(function, argument).size())
+      return false;
+  }
+  for (auto [shape, argument] : llvm::zip_equal(shapes, signature.arguments)) {
+    argument.shape = cast<AffineMapAttr>(shape).getValue();
+    signature.numSizes = argument.shape.getNumSymbols();
+  }
+  if (auto constraints = function->getAttrOfType<IntegerSetAttr>(constraintsAttr))
+    signature.constraints = constraints.getValue();
+  return true;
+}
+
+/// Nobody said which sizes are equal: each dynamic one is its own.
+static void nameEachSize(func::FuncOp function, Signature &signature) {
   MLIRContext *context = function.getContext();
+  for (SignatureArgument &argument : signature.arguments)
+    signature.numSizes += llvm::count(shapeOf(function, argument), ShapedType::kDynamic);
+  unsigned next = 0;
+  for (SignatureArgument &argument : signature.arguments) {
+    SmallVector<AffineExpr> dims;
+    for (int64_t dim : shapeOf(function, argument))
+      dims.push_back(ShapedType::isDynamic(dim) ? getAffineSymbolExpr(next++, context)
+                                                : getAffineConstantExpr(dim, context));
+    argument.shape = AffineMap::get(0, signature.numSizes, dims, context);
+  }
+}
+
+FailureOr<Signature> Signature::of(func::FuncOp function) {
   Signature signature;
   signature.name = function.getName().str();
   unsigned numArguments = function.getNumArguments();
   if (function->hasAttr(workspaceAttr))
     --numArguments;
-
-  auto arrayResults = function->getAttrOfType<DenseBoolArrayAttr>(arrayResultsAttr);
-  unsigned numArrayResults = 0;
   SmallVector<bool> resultIsArray(function.getNumResults(), false);
-  if (arrayResults) {
+  unsigned numArrayResults = 0;
+  if (auto arrayResults = function->getAttrOfType<DenseBoolArrayAttr>(arrayResultsAttr)) {
     resultIsArray.assign(arrayResults.asArrayRef().begin(), arrayResults.asArrayRef().end());
     numArrayResults = llvm::count(resultIsArray, true);
   }
   if (numArrayResults > numArguments)
     return function.emitError("has fewer arguments than array results");
-  unsigned numInputs = numArguments - numArrayResults;
-
-  auto add = [&](Type type, unsigned position) -> LogicalResult {
-    SignatureArgument argument;
-    argument.position = position;
-    if (auto memref = dyn_cast<MemRefType>(type)) {
-      if (!memref.getLayout().isIdentity())
-        return function.emitError("argument ")
-               << position << " has type " << type << "; arrays of the C interface are dense and row-major";
-      argument.elementType = memref.getElementType();
-    } else {
-      argument.elementType = type;
-      argument.isScalar = true;
-    }
-    if (!argument.elementType.isIntOrIndexOrFloat())
-      return function.emitError("argument ") << position << " has type " << type
-                                             << "; the C interface passes arrays and scalars of integers and floats";
-    signature.arguments.push_back(argument);
-    return success();
-  };
   if (auto binds = function->getAttrOfType<DictionaryAttr>(bindsAttr)) {
     signature.binds = cast<StringAttr>(binds.get("function")).str();
     llvm::append_range(signature.bindInputs, cast<DenseI64ArrayAttr>(binds.get("inputs")).asArrayRef());
     llvm::append_range(signature.bindReleases, cast<DenseI64ArrayAttr>(binds.get("releases")).asArrayRef());
   }
-  for (unsigned i = 0; i < numInputs; ++i) {
-    if (failed(add(function.getArgumentTypes()[i], i)))
-      return failure();
-    SmallPtrSet<Value, 8> visited;
-    SignatureArgument &argument = signature.arguments.back();
-    argument.isBound = function.getArgAttr(i, boundAttr) != nullptr;
-    // Inputs of a program on tensors are never written; arguments of one on memrefs may be.
-    argument.isWritten = numArrayResults == 0 && !argument.isScalar && !function.isExternal() &&
-                         isWritten(function.getArgument(i), visited);
-    if (auto written = function->getAttrOfType<DenseBoolArrayAttr>(writtenAttr);
-        written && i < unsigned(written.size()))
-      argument.isWritten = written[i];
-  }
-  unsigned nextArray = numInputs, nextScalar = 0;
-  for (bool isArray : resultIsArray) {
-    unsigned position = isArray ? nextArray++ : nextScalar++;
-    if (!isArray && position >= function.getNumResults())
-      return function.emitError("has fewer results than it had as a tensor program");
-    if (failed(add(isArray ? function.getArgumentTypes()[position] : function.getResultTypes()[position], position)))
-      return failure();
-    signature.arguments.back().isResult = signature.arguments.back().isWritten = true;
-  }
-
-  auto rankOf = [&](const SignatureArgument &argument) -> ArrayRef<int64_t> {
-    if (argument.isScalar)
-      return {};
-    return cast<MemRefType>(function.getArgumentTypes()[argument.position]).getShape();
-  };
+  const unsigned numInputs = numArguments - numArrayResults;
+  if (failed(addInputs(function, numInputs, /*isPure=*/numArrayResults != 0, signature)) ||
+      failed(addResults(function, resultIsArray, numInputs, signature)))
+    return failure();
   if (auto maps = function->getAttrOfType<ArrayAttr>(roundingsAttr))
     for (Attribute map : maps)
       signature.roundings.push_back(cast<AffineMapAttr>(map).getValue());
   signature.isCounted = function->hasAttr(roundingsAttr);
-  auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr);
-  bool named = shapes && shapes.size() == signature.arguments.size();
-  for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
-    if (!named)
-      break;
-    auto map = dyn_cast<AffineMapAttr>(shapes[index]);
-    named = map && map.getValue().getNumResults() == rankOf(argument).size();
-  }
-  if (named) {
-    for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
-      argument.shape = cast<AffineMapAttr>(shapes[index]).getValue();
-      signature.numSizes = argument.shape.getNumSymbols();
-    }
-    if (auto constraints = function->getAttrOfType<IntegerSetAttr>(constraintsAttr))
-      signature.constraints = constraints.getValue();
-    return signature;
-  }
-  // Nobody said which sizes are equal: each dynamic one is its own.
-  for (SignatureArgument &argument : signature.arguments)
-    signature.numSizes += llvm::count(rankOf(argument), ShapedType::kDynamic);
-  unsigned next = 0;
-  for (SignatureArgument &argument : signature.arguments) {
-    SmallVector<AffineExpr> dims;
-    for (int64_t dim : rankOf(argument))
-      dims.push_back(ShapedType::isDynamic(dim) ? getAffineSymbolExpr(next++, context)
-                                                : getAffineConstantExpr(dim, context));
-    argument.shape = AffineMap::get(0, signature.numSizes, dims, context);
-  }
+  if (!readSizes(function, signature))
+    nameEachSize(function, signature);
   return signature;
 }
 

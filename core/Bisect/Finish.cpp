@@ -140,7 +140,7 @@ static void moveToHost(ModuleOp module, llvm::StringRef target) {
   });
   oneMemory.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
   module->setAttr(threadsAttr, builder.getI64IntegerAttr(1));
-  module->setAttr(referenceAttr, builder.getUnitAttr());
+  module->setAttr(referenceAttr, builder.getStringAttr("values"));
   if (llvm::Error error = checkRunsHere(target)) {
     llvm::consumeError(std::move(error));
     module->setAttr(nativeCodeAttr, builder.getUnitAttr());

@@ -56,11 +56,11 @@ static bool agree(llvm::ArrayRef<Lane *> lanes) {
   });
 }
 
-/// The memory that the kernels' units add up in; null: they have no such units.
-static const Memory *accumulatorMemory(const Machine &machine) {
+/// A unit of the kernels that adds up in a memory of the block; null: they have none.
+static const MatrixUnit *accumulatingUnit(const Machine &machine) {
   for (const UnitRunner &runner : machine.kernels->units)
     if (accumulatesInBlock(runner.unit))
-      return machine.kernels->chip->graph().named(runner.unit.c.memory);
+      return &runner.unit;
   return nullptr;
 }
 
@@ -69,7 +69,8 @@ void tilewright::takeAccumulators(Lane &lane, uint32_t site, void *place, uint32
   collective(lane, site, &own, [&](Subgroup &subgroup) {
     Machine &machine = *lane.machine;
     AccumulatorMemory &memory = lane.block->accumulatorMemory;
-    const Memory *chips = accumulatorMemory(machine);
+    const MatrixUnit *unit = accumulatingUnit(machine);
+    const Memory *chips = unit ? machine.kernels->chip->graph().named(unit->c.memory) : nullptr;
     if (!chips || !accumulatorEntries(*chips, 1))
       return misuse(lane, site, "the kernels have no unit that adds up in a memory of the block");
     if (!agree(subgroup.lanes))
@@ -332,12 +333,9 @@ void tilewright::copyToAccumulators(Lane &lane, uint32_t site, uint32_t address,
     }
   }
   writeEntries(memory, issue.entry, count, agent, issue.stamp, site, /*isCopy=*/true);
-  const Memory *to = accumulatorMemory(machine);
-  double clocks = 0;
-  for (const MachineEdge *way : machine.kernels->chip->graph().ways(*machine.kernels->chip->graph().blockMemory(), *to))
-    if (way->way == Way::Engine && way->bytesPerClock > 0)
-      clocks = double(rows) * bytes / way->bytesPerClock;
-  start(lane, std::move(issue), clocks);
+  const CopyEngine *engine = scaleEngine(*accumulatingUnit(machine), machine.kernels->chip->graph());
+  const bool isTimed = engine && engine->bytesPerClock > 0;
+  start(lane, std::move(issue), isTimed ? double(rows) * bytes / engine->bytesPerClock : 0);
 }
 
 /// The scales that an instruction finds in the memory: copies before it have brought them. False: misuse.

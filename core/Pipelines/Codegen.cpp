@@ -14,7 +14,6 @@
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/Machine/NativeCode.h"
-#include "core/Pipelines/CodeEffort.h"
 #include "core/Pipelines/HalfConversions.h"
 #include "core/Pipelines/LargeConstants.h"
 #include "core/Pipelines/ModuleParts.h"
@@ -302,15 +301,16 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::plainTranslation(ml
   return module;
 }
 
-/// Whether the program is to be fast; else it runs once.
-static bool isForSpeed(mlir::ModuleOp source) {
-  return !source->hasAttr(referenceAttr) && !source->hasAttr(runsOnceAttr);
-}
-
 static llvm::CodeGenOptLevel codegenLevel(mlir::ModuleOp source) {
-  if (source->hasAttr(runsOnceAttr)) // arrays may be large: registers for what is in a loop
+  switch (referenceOf(source)) {
+  case Reference::None:
+    return llvm::CodeGenOptLevel::Aggressive;
+  case Reference::Values:
+    return llvm::CodeGenOptLevel::None;
+  case Reference::Bounds: // arrays may be large: registers for what is in a loop
     return llvm::CodeGenOptLevel::Less;
-  return isForSpeed(source) ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None;
+  }
+  llvm_unreachable("all kinds of references have a level");
 }
 
 llvm::Error CodeGenerator::optimiseParts(mlir::ModuleOp source, ModuleParts &parts) const {
@@ -318,7 +318,7 @@ llvm::Error CodeGenerator::optimiseParts(mlir::ModuleOp source, ModuleParts &par
   return parts.forEach([&](llvm::Module &part) -> llvm::Error {
     Stopwatch stopwatch("LLVM optimisation", timing);
     std::unique_ptr<llvm::TargetMachine> machine = newMachine();
-    optimise(part, *machine, isForSpeed(source));
+    optimise(part, *machine, referenceOf(source) == Reference::None);
     return llvm::Error::success();
   });
 }

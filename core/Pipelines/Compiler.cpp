@@ -17,7 +17,6 @@
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
-#include "core/Pipelines/CodeEffort.h"
 #include "core/Pipelines/Guard.h"
 #include "core/Pipelines/KernelModules.h"
 #include "core/Pipelines/LargeLiterals.h"
@@ -309,10 +308,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   module->setAttr(targetAttr, builder.getStringAttr(options.target));
   module->setAttr(contractAttr, builder.getStringAttr(options.fp));
   module->setAttr(threadsAttr, builder.getI64IntegerAttr(options.threads));
-  if (options.tileLoops)
-    module->setAttr(referenceAttr, builder.getUnitAttr());
-  if (options.bounded)
-    module->setAttr(runsOnceAttr, builder.getUnitAttr());
+  if (options.tileLoops || options.bounded)
+    module->setAttr(referenceAttr, builder.getStringAttr(options.tileLoops ? "values" : "bounds"));
   auto chip = TargetRegistry::get().describe(options.target);
   if (!chip)
     return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Run.h"
+#include "core/Pipelines/TensorCanonicalization.h"
 #include "tilewright/Pipeline.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -99,9 +100,9 @@ std::optional<double> Run::flops() const {
   function.setType(builder.getFunctionType(function.front().getArgumentTypes(), function.getResultTypes()));
   PassManager pm(copy->getContext(), ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
   pm.enableVerifier(false);
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTensorCanonicalizer());
   buildImportPipeline(pm);
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTensorCanonicalizer());
   if (failed(pm.run(*copy)))
     return std::nullopt;
   return count(function);

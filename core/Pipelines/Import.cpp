@@ -79,12 +79,12 @@ void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   pm.addNestedPass<func::FuncOp>(createSplitPhases());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that these two made
   computeFloat8InSingle(pm);
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTensorCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createNarrowScaledOperands());
   pm.addNestedPass<func::FuncOp>(createCompareIndices({/*writes=*/lanes}));
   pm.addNestedPass<func::FuncOp>(createFuseElementwise({lanes}));
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTensorCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createCheckImport());
 }

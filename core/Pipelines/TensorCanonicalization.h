@@ -23,7 +23,8 @@ namespace tilewright {
 ///   insert_slice (pad %x low[p]) into (fill)[o] [..] [s]   ->   insert_slice %x into (fill)[o + p] [..] [s]
 ///
 /// The place is o + p s, so upstream's pattern is wrong wherever s is not 1, as in a transposed convolution of a padded
-/// image. Without it, padding becomes an insertion of its own (`decompose-structured-ops`).
+/// image. Without it, padding becomes an insertion of its own (`decompose-structured-ops`). The pipelines have no other
+/// canonicalisation of tensors; `tw-opt --canonicalize` is upstream's.
 inline std::unique_ptr<mlir::Pass> createTensorCanonicalizer() {
   return mlir::createCanonicalizerPass(
       mlir::GreedyRewriteConfig().setUseTopDownTraversal(true).setRegionSimplificationLevel(

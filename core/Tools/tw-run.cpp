@@ -147,6 +147,10 @@ public:
   /// Findings and counters of the emulator; exit status 3 if a kernel has findings.
   /// `runs`: in how many orders of lanes and engines it ran; the counters are those of the first.
   int emulation(const EmulatedProgram &program, size_t runs);
+  /// What was proved, if anything was asked.
+  void proof(const Prover &prover);
+  /// Where the program ran, and the counters of a `process` that serves it (may be null).
+  void device(const PlacedProgram &placed, ExecDevice *process);
   /// What a trace that was written to `path` sums up to.
   void trace(const std::string &path, const ProgramTrace &trace);
 
@@ -307,6 +311,148 @@ void Report::trace(const std::string &path, const ProgramTrace &trace) {
     llvm::outs() << "trace: " << path << ": " << text << "\n";
 }
 
+/// Where the program runs, by the option --device; `device` keeps the process that may serve it.
+static llvm::Error choosePlace(Arguments &arguments, Place &place, std::unique_ptr<ExecDevice> &device) {
+  const ProgramOptions &program = arguments.program;
+  if (arguments.device == "auto") {
+    auto found = defaultDevice(program.target);
+    if (!found)
+      return found.takeError();
+    arguments.device = *found;
+  }
+  place.emulator = arguments.device == "emulator";
+  place.model = arguments.device == "model";
+  if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
+    if (!(arguments.timeout > 0))
+      return llvm::createStringError("--timeout expects a positive number of seconds");
+    auto opened = ExecDevice::open(command, program.target, arguments.timeout);
+    if (!opened)
+      return opened.takeError();
+    device = std::move(*opened);
+    place.process = device.get();
+  } else if (arguments.device == "gpu") {
+    place.driver = tw_device_open;
+  } else if (!place.emulator && !place.model && arguments.device != "host") {
+    return llvm::createStringError("unknown device '" + arguments.device +
+                                   "'; expected host, emulator, model, gpu, exec:PROG or auto");
+  }
+  if (arguments.modes && !place.emulator)
+    return llvm::createStringError("--modes needs --device emulator");
+  return llvm::Error::success();
+}
+
+static llvm::Expected<std::vector<Array>> readInputs(llvm::ArrayRef<std::string> paths) {
+  std::vector<Array> given;
+  for (const std::string &path : paths) {
+    std::string error;
+    std::optional<Array> array = readNpy(path, error);
+    if (!array)
+      return llvm::createStringError(error);
+    given.push_back(std::move(*array));
+  }
+  return given;
+}
+
+static llvm::Error writeOutputs(llvm::StringRef function, llvm::ArrayRef<std::string> paths,
+                                llvm::ArrayRef<const Array *> results) {
+  if (paths.size() > results.size())
+    return llvm::createStringError(
+        llvm::formatv("'{0}' has {1} outputs; {2} files were given", function, results.size(), paths.size()).str());
+  for (auto [path, array] : llvm::zip(paths, results))
+    if (llvm::Error error = writeFile(path, formatNpy(*array)))
+      return error;
+  return llvm::Error::success();
+}
+
+/// What --json says of every run; `parseSeconds`: that reading the program took.
+static llvm::json::Object summary(const Arguments &arguments, llvm::StringRef function, const Run &run,
+                                  double parseSeconds) {
+  auto describeAll = [](llvm::ArrayRef<const Array *> arrays) {
+    llvm::json::Array list;
+    for (const Array *array : arrays)
+      list.push_back(describe(*array));
+    return list;
+  };
+  const ProgramOptions &program = arguments.program;
+  const CompileTimes &times = run.executable().times();
+  return llvm::json::Object{{"function", function},
+                            {"target", program.target.getValue()},
+                            {"fp", program.fp.getValue()},
+                            {"threads", program.threads.getValue()},
+                            {"sizes", llvm::json::Array(run.sizes())},
+                            {"inputs", describeAll(run.inputs())},
+                            {"outputs", describeAll(run.outputs())},
+                            {"compile", llvm::json::Object{{"seconds", parseSeconds + times.total()},
+                                                           {"parse_seconds", parseSeconds},
+                                                           {"pass_seconds", times.passes},
+                                                           {"llvm_seconds", times.llvm},
+                                                           {"link_seconds", times.link},
+                                                           {"warm", arguments.timeCompile.getValue()}}}};
+}
+
+void Report::proof(const Prover &prover) {
+  if (!prover.kept())
+    return;
+  if (json) {
+    object["proof"] = proof::toJson(*prover.kept());
+    return;
+  }
+  progress.done();
+  prover.print();
+}
+
+void Report::device(const PlacedProgram &placed, ExecDevice *process) {
+  llvm::json::Object description{{"name", placed.describe()}};
+  if (process && json) {
+    // A device that counts nothing says so; that is no failure of the run.
+    if (auto counters = process->counters())
+      description["counters"] = std::move(*counters);
+    else
+      llvm::consumeError(counters.takeError());
+  }
+  object["device"] = std::move(description);
+}
+
+/// Compares and measures as the options ask; the exit status of what was compared.
+static llvm::Expected<int> judge(const Arguments &arguments, Run &run, Report &report, Progress &progress) {
+  int status = 0;
+  if (arguments.verify) {
+    progress.show("comparing with the plain path in float64");
+    auto comparisons = run.verify();
+    if (!comparisons)
+      return comparisons.takeError();
+    status |= report.verify(*comparisons);
+  }
+  if (arguments.verifyStages) {
+    progress.show("running the program after each stage");
+    auto stages = run.verifyStages();
+    if (!stages)
+      return stages.takeError();
+    status |= report.verifyStages(*stages);
+  }
+  if (arguments.benchmark) {
+    progress.show("measuring");
+    auto measured = run.benchmark();
+    if (!measured)
+      return measured.takeError();
+    report.benchmark(*measured, run);
+  }
+  return status;
+}
+
+/// Calls the program once, in all orders with --modes, and writes what the options ask for.
+static llvm::Error execute(const Arguments &arguments, llvm::StringRef function, Run &run, ProgramTrace *trace) {
+  if (llvm::Error error = trace ? trace->execute(run) : run.execute())
+    return error;
+  if (trace)
+    if (llvm::Error error = writeFile(arguments.trace, trace->file().text()))
+      return error;
+  if (arguments.modes)
+    if (llvm::Error error = run.executeInAllModes())
+      return error;
+  return writeOutputs(function, arguments.outputs, run.outputs());
+}
+
 int main(int argc, char **argv) {
   Command command(argc, argv);
   Arguments arguments;
@@ -320,35 +466,13 @@ int main(int argc, char **argv) {
   options.compile = program.compileOptions("tw-run-crash.mlir");
   options.sizes.assign(arguments.sizeList.begin(), arguments.sizeList.end());
   options.seed = arguments.seed;
+  options.referenceTarget = program.target.getDefault().getValue();
   Prover prover(arguments.prove);
   if (llvm::Error error = prover.check())
     return fail(std::move(error));
-
-  if (arguments.device == "auto") {
-    auto device = defaultDevice(program.target);
-    if (!device)
-      return fail(device.takeError());
-    arguments.device = *device;
-  }
-  options.place.emulator = arguments.device == "emulator";
-  options.place.model = arguments.device == "model";
-  options.referenceTarget = program.target.getDefault().getValue();
   std::unique_ptr<ExecDevice> device;
-  if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
-    if (!(arguments.timeout > 0))
-      return fail("--timeout expects a positive number of seconds");
-    auto opened = ExecDevice::open(command, program.target, arguments.timeout);
-    if (!opened)
-      return fail(opened.takeError());
-    device = std::move(*opened);
-    options.place.process = device.get();
-  } else if (arguments.device == "gpu") {
-    options.place.driver = tw_device_open;
-  } else if (!options.place.emulator && !options.place.model && arguments.device != "host") {
-    return fail("unknown device '" + arguments.device + "'; expected host, emulator, model, gpu, exec:PROG or auto");
-  }
-  if (arguments.modes && !options.place.emulator)
-    return fail("--modes needs --device emulator");
+  if (llvm::Error error = choosePlace(arguments, options.place, device))
+    return fail(std::move(error));
 
   std::unique_ptr<ProgramTrace> trace;
   if (!arguments.trace.empty())
@@ -363,14 +487,9 @@ int main(int argc, char **argv) {
   mlir::FailureOr<std::string> name = selectFunction(module, program.functionName);
   if (mlir::failed(name))
     return 1;
-  std::vector<Array> given;
-  for (const std::string &path : arguments.inputs) {
-    std::string error;
-    std::optional<Array> array = readNpy(path, error);
-    if (!array)
-      return fail(error);
-    given.push_back(std::move(*array));
-  }
+  auto given = readInputs(arguments.inputs);
+  if (!given)
+    return fail(given.takeError());
   Progress progress;
   if (arguments.timeCompile) {
     // The first compilation pays for what a process does once.
@@ -389,100 +508,37 @@ int main(int argc, char **argv) {
       if (then)
         then(stage, now);
     };
-  auto run = Run::create(module, options, std::move(given));
+  auto run = Run::create(module, options, std::move(*given));
   if (!run)
     return fail(run.takeError());
   if (llvm::Error error = prover.verdict())
     return fail(std::move(error));
   progress.show("running");
-  if (llvm::Error error = trace ? trace->execute(**run) : (*run)->execute())
+  if (llvm::Error error = execute(arguments, *name, **run, trace.get()))
     return fail(std::move(error));
-  if (trace)
-    if (llvm::Error error = writeFile(arguments.trace, trace->file().text()))
-      return fail(std::move(error));
-  if (arguments.modes)
-    if (llvm::Error error = (*run)->executeInAllModes())
-      return fail(std::move(error));
-  std::vector<const Array *> results = (*run)->outputs();
-  if (arguments.outputs.size() > results.size())
-    return fail(
-        llvm::formatv("'{0}' has {1} outputs; {2} files were given", *name, results.size(), arguments.outputs.size())
-            .str());
-  for (auto [path, array] : llvm::zip(arguments.outputs, results))
-    if (llvm::Error error = writeFile(path, formatNpy(*array)))
-      return fail(std::move(error));
 
-  auto describeAll = [](llvm::ArrayRef<const Array *> arrays) {
-    llvm::json::Array list;
-    for (const Array *array : arrays)
-      list.push_back(describe(*array));
-    return list;
-  };
-  const CompileTimes &times = (*run)->executable().times();
   Report report(arguments.json, progress);
-  report.object = llvm::json::Object{{"function", *name},
-                                     {"target", program.target.getValue()},
-                                     {"fp", program.fp.getValue()},
-                                     {"threads", program.threads.getValue()},
-                                     {"sizes", llvm::json::Array((*run)->sizes())},
-                                     {"inputs", describeAll((*run)->inputs())},
-                                     {"outputs", describeAll(results)},
-                                     {"compile", llvm::json::Object{{"seconds", parseSeconds + times.total()},
-                                                                    {"parse_seconds", parseSeconds},
-                                                                    {"pass_seconds", times.passes},
-                                                                    {"llvm_seconds", times.llvm},
-                                                                    {"link_seconds", times.link},
-                                                                    {"warm", arguments.timeCompile.getValue()}}}};
-  int status = 0;
-  if (prover.kept() && arguments.json) {
-    report.object["proof"] = proof::toJson(*prover.kept());
-  } else if (prover.kept()) {
-    progress.done();
-    prover.print();
-  }
+  report.object = summary(arguments, *name, **run, parseSeconds);
+  report.proof(prover);
   if (trace)
     report.trace(arguments.trace, *trace);
+  int status = 0;
   if (EmulatedProgram *emulated = (*run)->executable().emulated())
     status |= report.emulation(*emulated, arguments.modes ? 1 + emulated->modes().size() : 1);
-  if (PlacedProgram *placed = (*run)->executable().placed(); placed && !options.place.emulator) {
-    report.object["device"] = llvm::json::Object{{"name", placed->describe()}};
-    if (device && arguments.json) {
-      // A device that counts nothing says so; that is no failure of the run.
-      if (auto counters = device->counters())
-        (*report.object["device"].getAsObject())["counters"] = std::move(*counters);
-      else
-        llvm::consumeError(counters.takeError());
-    }
-  }
-  if (arguments.verify) {
-    progress.show("comparing with the plain path in float64");
-    auto comparisons = (*run)->verify();
-    if (!comparisons)
-      return fail(comparisons.takeError());
-    status |= report.verify(*comparisons);
-  }
-  if (arguments.verifyStages) {
-    progress.show("running the program after each stage");
-    auto stages = (*run)->verifyStages();
-    if (!stages)
-      return fail(stages.takeError());
-    status |= report.verifyStages(*stages);
-  }
-  if (arguments.benchmark) {
-    progress.show("measuring");
-    auto measured = (*run)->benchmark();
-    if (!measured)
-      return fail(measured.takeError());
-    report.benchmark(*measured, **run);
-  }
+  if (PlacedProgram *placed = (*run)->executable().placed(); placed && !options.place.emulator)
+    report.device(*placed, device.get());
+  auto judged = judge(arguments, **run, report, progress);
+  if (!judged)
+    return fail(judged.takeError());
+  status |= *judged;
   progress.done();
   if (arguments.json) {
     llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.object))) << "\n";
   } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark && !options.place.emulator) {
-    for (auto [index, array] : llvm::enumerate(results))
+    for (auto [index, array] : llvm::enumerate((*run)->outputs()))
       llvm::outs() << "output " << index << ": " << array->describe() << " = " << preview(*array) << "\n";
   }
-  if (!arguments.json && arguments.timeCompile)
+  if (const CompileTimes &times = (*run)->executable().times(); !arguments.json && arguments.timeCompile)
     llvm::outs() << llvm::formatv("compiled in {0:f4} s: parse {1:f4}, passes {2:f4}, LLVM {3:f4}, link {4:f4}\n",
                                   parseSeconds + times.total(), parseSeconds, times.passes, times.llvm, times.link);
   return finish(status);

@@ -209,6 +209,14 @@ def test_numbers_of_a_chip_are_declared_alike():
     assert all(f"| `{field}` |" in page for field in fields)
 
 
+def test_the_page_says_which_numbers_no_model_reads():
+    listed = re.findall(r"^TW_NUMBER\((\w+), (\w+),", (SOURCE / "core/include/tilewright/Numbers.def").read_text(), re.MULTILINE)
+    code = "".join(path.read_text() for path in tracked("core") if path.suffix in (".h", ".cpp"))
+    asked = set(re.findall(r"\bNumber::(\w+)", code))
+    sentence = re.search(r"^No model reads (.*?), on any chip", (SOURCE / "docs/chip-description.md").read_text(), re.M | re.S).group(1)
+    assert sorted(re.findall(r"`(\w+)`", sentence)) == sorted(field for number, field in listed if number not in asked)
+
+
 #: Code that asks for a kind of chip, or puts one together from levels.
 KIND = re.compile(
     r"\b(?:lane|core|launch|block)Hierarchy\(|\bis(?:Simt|SIMT|Gpu|Cpu|Npu|Vector|Scratchpad|Lane|Core)(?:Chip|Target)?\((?:\*|chip|target|graph)"

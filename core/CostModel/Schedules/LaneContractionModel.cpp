@@ -145,23 +145,463 @@ static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
 
+namespace {
+
+/// Registers of a lane for one fragment of each operand of a unit, with its scales and index, and for its accumulators.
+struct FragmentRegisters {
+  explicit FragmentRegisters(const MatrixUnit &unit) : accumulators(of(unit.c)), a(of(unit.a)), b(of(unit.b)) {
+    if (unit.scales && unit.scales->hasA())
+      a += beside(unit.scales->a);
+    if (unit.scales && unit.scales->hasB())
+      b += beside(unit.scales->b);
+    if (unit.sparsity)
+      a += beside(unit.sparsity->index);
+  }
+  int64_t accumulators, a, b;
+
+private:
+  static int64_t bits(const UnitOperand &operand) { return operand.layout.numElements() * bitWidth(operand.element); }
+  static int64_t of(const UnitOperand &operand) { return std::max<int64_t>(1, bits(operand) / 32); }
+  static int64_t beside(const UnitOperand &operand) { return int64_t(llvm::divideCeil(bits(operand), 32)); }
+};
+
+/// A plan that is looked at, and what follows from it on the way to its time.
+struct Candidate {
+  LaneContractionPlan plan;
+  StagedOperand a, b;                // tiles of a stage
+  bool heldA = false, heldB = false; // they pass through registers
+  bool engine = false;               // it copies what does not
+  int64_t stageBytes = 0;
+  int64_t units = 1, steps = 1;          // along k: of a subgroup in a step, of the loop
+  int64_t staged = 0, limit = 0;         // registers: of tiles that wait between two memories, of a lane
+  SliceExchange exchange = {};           // at the end
+  double blocks = 1, active = 1;         // of the launch, and of these at a time
+  double atATime = 1, perUnit = 1;       // that the chip holds; active ones of the fullest multiprocessor
+  double conflictsA = 1, conflictsB = 1; // how many times the clocks without bank conflicts accesses take
+  double reads = 0, written = 0;         // bytes of a block's step in the scratchpad, with their conflicts
+  double byLanes = 0;                    // of those written
+  double fetched = 0;                    // bytes of a step of all active blocks from global memory
+
+  /// Clocks of a subgroup's products of a step.
+  double products() const { return double(plan.tilesM * plan.tilesN) * units * plan.unit->issue; }
+};
+
+/// All plans of a contraction on units of one subgroup.
+class LanePlanner {
+public:
+  /// The chip has all memories that `missingMemories` asks for; `base` has the dimensions. `considered` may be null.
+  LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+              const LaneContractionPlan &base, std::vector<LaneContractionPlan> *considered);
+
+  /// The fastest one, not padded yet; nullopt: there is none.
+  std::optional<LaneContractionPlan> fastest();
+  /// Why there is none.
+  std::string refusal();
+  /// Rows longer than modelled, where there is room.
+  void pad(LaneContractionPlan &plan);
+
+private:
+  struct StepSize {
+    int64_t bytes, stages, slices; // bytes of k; the most stages; slices of a stage's k
+  };
+  void consider(const MatrixUnit &unit);
+  bool isCut(const LaneContractionPlan &plan, const StepSize &size);
+  Candidate candidateOf(const LaneContractionPlan &plan);
+  bool fitsRegisters(Candidate &candidate, const FragmentRegisters &fragments);
+  bool fitsScratchpad(Candidate &candidate, int64_t mostStages);
+  bool orderTiles(Candidate &candidate);
+  void arrange(Candidate &candidate);
+  void countBytes(Candidate &candidate) const;
+  StepLoad loadOf(const Candidate &candidate) const;
+  StepChain chainOf(const Candidate &candidate) const;
+  void price(Candidate &candidate);
+  LaneContractionPlan unrolled(const LaneContractionPlan &plan);
+
+  const std::optional<int64_t> &trips(unsigned dim) const { return c.nest.tripCounts[dim]; }
+
+  const LaneContractionQuestion &question;
+  const Contraction &c;
+  const TargetDescription &chip;
+  const LaneHierarchy &hierarchy;
+  const LaneContractionPlan &base;
+  std::vector<LaneContractionPlan> *considered;
+  const Memory *shared, *own, *l2, *global;
+  const SmallVector<StoredResult> results;
+  StagedTiles tiles;
+  const int64_t elementBytes;
+  const double issueSlots;
+  const int64_t threadsAtATime;
+  const ContractionExtents extents;
+  const double arrayClocks;                // until all arrays have been moved once
+  const bool bySubgroup;                   // subgroups copy asynchronously, past their registers
+  bool inFreeA, inFreeB;                   // rows of the arrays lie along m and n
+  const std::optional<int64_t> forcedRows; // of tiles of a group
+  SmallVector<StepSize> sizes;
+  PlanRanking ranking;
+  PlanShortage shortage;
+};
+
+} // namespace
+
+LanePlanner::LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip,
+                         const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
+                         std::vector<LaneContractionPlan> *considered)
+    : question(question), c(question.contraction), chip(chip), hierarchy(hierarchy), base(base), considered(considered),
+      shared(chip.memory(hierarchy.scratchpad)), own(chip.graph().laneRegisters()), l2(chip.graph().lastSharedCache()),
+      global(chip.graph().backing()), results(question.written()), tiles(c, chip, hierarchy),
+      elementBytes(tiles.elementBytes()), issueSlots(chip.number(Number::Issue).value_or(1)),
+      threadsAtATime(
+          int64_t(chip.number(Number::ResidentThreads).value_or(double(chip.graph().registerPool()->entries)))),
+      extents(c, base, question.parts),
+      arrayClocks(clocksOfArrays(c, double(extents.m) * extents.n * double(extents.outer), elementBytes, *global)),
+      bySubgroup(subgroupEngine(chip) && !tiles.engine()),
+      forcedRows(forcedValue(question.overrides, "rasterisation_rows")) {
+  auto isInFree = [&](const ContractionOperand &operand, unsigned freeDim) {
+    return isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, base.kDim);
+  };
+  inFreeA = isInFree(c.a, base.mDim);
+  inFreeB = isInFree(c.b, base.nDim);
+  // As many stages as fit, but where a subgroup copies past its registers each number is looked at, since more stages
+  // may leave room for fewer blocks.
+  for (int64_t bytes : {shortestDepth, int64_t(64), int64_t(128)})
+    for (int64_t stages = bySubgroup ? 2 : mostStages; stages <= mostStages; ++stages)
+      for (int64_t slices : {1, 2, 4})
+        sizes.push_back({bytes, stages, slices});
+}
+
+/// Whether tiles of this size are looked at.
+bool LanePlanner::isCut(const LaneContractionPlan &plan, const StepSize &size) {
+  const MatrixUnit &unit = *plan.unit;
+  if (plan.sliceDepth() < unit.k || plan.sliceDepth() % unit.k != 0 || plan.subgroups() > hierarchy.subgroups ||
+      !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()))
+    return false;
+  if (!agrees(plan, question.overrides))
+    return false;
+  shortage.tile = true;
+  // No tile of which more than half is beyond the array, unless it is the smallest.
+  if ((plan.blockM() >= 2 * extents.m && plan.blockM() > unit.m) ||
+      (plan.blockN() >= 2 * extents.n && plan.blockN() > unit.n) ||
+      (plan.depth >= 2 * extents.k && size.bytes > shortestDepth && plan.depth > unit.k))
+    return false;
+  // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
+  auto fills = [&](bool inFree, int64_t rows, int64_t extent) {
+    return !inFree || rows * elementBytes >= std::min(hierarchy.sectorBytes, extent * elementBytes);
+  };
+  return fills(inFreeA, plan.blockM(), extents.m) && fills(inFreeB, plan.blockN(), extents.n);
+}
+
+Candidate LanePlanner::candidateOf(const LaneContractionPlan &cut) {
+  Candidate candidate{cut, {}, {}};
+  LaneContractionPlan &plan = candidate.plan;
+  candidate.units = plan.sliceDepth() / plan.unit->k;
+  candidate.steps = llvm::divideCeil(extents.k, plan.depth);
+  candidate.stageBytes = (plan.blockM() * c.a.along(plan.depth) + plan.blockN() * plan.depth) * elementBytes;
+  // Products of one lane each would move from behind the loop into the branches that check stores of C, and all
+  // fragments would live until then.
+  auto whole = [&](unsigned dim, int64_t block) { return trips(dim) && *trips(dim) % block == 0; };
+  plan.lastApart = plan.unit->k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
+  candidate.a = tiles.operand(plan, true);
+  candidate.b = tiles.operand(plan, false);
+  // Operands that pass through registers run ahead by one step, and need no more stages.
+  candidate.heldA = tiles.held(candidate.a);
+  candidate.heldB = tiles.held(candidate.b);
+  candidate.engine = tiles.engine() && !(candidate.heldA && candidate.heldB);
+  candidate.staged = tiles.heldRegisters(candidate.a) + tiles.heldRegisters(candidate.b);
+  return candidate;
+}
+
+/// Counts the registers of a lane, and chooses whether loads of fragments keep their order.
+bool LanePlanner::fitsRegisters(Candidate &candidate, const FragmentRegisters &fragments) {
+  LaneContractionPlan &plan = candidate.plan;
+  const int64_t units = candidate.units;
+  const int64_t sums = plan.tilesM * plan.tilesN * fragments.accumulators;
+  const int64_t eachK = plan.tilesM * fragments.a + plan.tilesN * fragments.b;
+  plan.registers = sums + 2 * eachK + candidate.staged + otherRegisters +
+                   widenedRegisters(*plan.unit, chip, units, eachK, fragments.accumulators);
+  const int64_t limit = registersOfLane(chip, sums, plan.subgroups() * hierarchy.lanes);
+  candidate.limit = limit;
+  // Where sums fill a half of their own, compilers cannot move anything there.
+  const bool isWhole = trips(plan.kDim) && extents.k % plan.depth == 0, isFilled = limit > own->entries;
+  const int64_t atEnd =
+      tiles.endRegisters(candidate.a, isWhole, isFilled) + tiles.endRegisters(candidate.b, isWhole, isFilled);
+  int64_t behind = sums + otherRegisters;
+  if (question.unknownPitches > 1 && plan.tilesN > 1)
+    behind += 2 * (question.unknownPitches - 1) * plan.tilesM * rowsOfLane(plan.unit->c.layout);
+  for (int64_t needed : {plan.registers + atEnd, behind})
+    if (needed > limit) {
+      shortage.lacksRegisters(needed, limit);
+      return false;
+    }
+  // Compilers load ahead as far as a barrier lets them.
+  const int64_t allAhead = plan.registers + (units - 2) * eachK;
+  plan.keepsOrder = !plan.loadsAhead && allAhead > limit;
+  if (!plan.lastApart && plan.keepsOrder && candidate.steps == 1 && trips(plan.kDim)) {
+    shortage.lacksRegisters(allAhead, limit); // there is no loop
+    return false;
+  }
+  return true;
+}
+
+/// Chooses the stages, and counts the blocks that a multiprocessor holds.
+bool LanePlanner::fitsScratchpad(Candidate &candidate, int64_t most) {
+  LaneContractionPlan &plan = candidate.plan;
+  const bool isOneSum = plan.otherK.empty();
+  plan.across = plan.loadsAhead && !candidate.engine && isOneSum && trips(plan.kDim);
+  const bool longer = plan.across && candidate.a.direct && candidate.b.direct && most <= candidate.steps;
+  if (bySubgroup && most > 2 && !longer)
+    return false;
+  plan.stages = !isOneSum          ? 1
+                : candidate.engine ? std::min(most, std::max<int64_t>(2, candidate.steps))
+                : longer           ? most
+                                   : 2;
+  while (plan.stages > (bySubgroup ? most : 1) && plan.stages * candidate.stageBytes > shared->bytes)
+    --plan.stages;
+  plan.sharedBytes = plan.stages * candidate.stageBytes;
+  if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && isOneSum)) {
+    shortage.lacksBytes((isOneSum ? 2 : 1) * candidate.stageBytes);
+    return false;
+  }
+  candidate.exchange = planSliceExchange(plan);
+  plan.unitsExchanged = candidate.exchange.units;
+  plan.sharedBytes = std::max(plan.sharedBytes, candidate.exchange.bytes);
+  if (plan.sharedBytes > shared->bytes) {
+    shortage.lacksBytes(candidate.exchange.bytes);
+    return false;
+  }
+  plan.blocksAtATime =
+      std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
+                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
+                                     threadsAtATime / (plan.subgroups() * hierarchy.lanes)}));
+  return true;
+}
+
+/// Counts the blocks, and chooses the rows of tiles of a group; false where the forced ones suit no such tiles.
+bool LanePlanner::orderTiles(Candidate &candidate) {
+  LaneContractionPlan &plan = candidate.plan;
+  const int64_t tilesM = llvm::divideCeil(extents.m, plan.blockM()),
+                tilesN = llvm::divideCeil(extents.n, plan.blockN());
+  candidate.blocks = double(extents.outer) * tilesM * tilesN;
+  candidate.atATime = double(hierarchy.blocks) * plan.blocksAtATime;
+  candidate.active = std::min(candidate.blocks, candidate.atATime);
+  candidate.perUnit = std::max(1.0, std::ceil(candidate.active / hierarchy.blocks));
+  const bool isSized = trips(plan.mDim) && trips(plan.nDim);
+  if (forcedRows || (isSized && candidate.active < double(tilesM) * tilesN))
+    plan.rasterRows =
+        forcedRows.value_or(rasterRows(tilesM, tilesN, int64_t(candidate.active), plan.blockM(), plan.blockN()));
+  if (plan.rasterRows < 1 || (plan.rasterRows > 1 && (!isSized || tilesM % plan.rasterRows))) {
+    shortage.sweeps = true;
+    return false;
+  }
+  return true;
+}
+
+/// Arranges the tiles over banks, and counts the instructions of a step.
+void LanePlanner::arrange(Candidate &candidate) {
+  LaneContractionPlan &plan = candidate.plan;
+  candidate.conflictsA = tiles.arrange(candidate.a, plan.a);
+  candidate.conflictsB = tiles.arrange(candidate.b, plan.b);
+  // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one; not where the
+  // order of loads and products is kept, and addresses are an offset each.
+  plan.instructions = tiles.instructions(plan, candidate.a, candidate.b);
+  double held = plan.registers;
+  if (!plan.loadsAhead)
+    held += plan.stages * candidate.staged + addressRegisters * plan.instructions.globalLoads;
+  if (!candidate.engine && plan.stages > 1 && plan.lastApart && trips(plan.kDim) && held <= candidate.limit) {
+    plan.round = plan.stages;
+    plan.instructions = tiles.instructions(plan, candidate.a, candidate.b);
+  }
+}
+
+/// Counts what a step moves.
+void LanePlanner::countBytes(Candidate &candidate) const {
+  const LaneContractionPlan &plan = candidate.plan;
+  const MatrixUnit &unit = *plan.unit;
+  const double ofA = double(plan.blockM()) * c.a.along(plan.depth) * elementBytes, ofB = candidate.stageBytes - ofA;
+  const double writtenA = ofA * candidate.conflictsA, writtenB = ofB * candidate.conflictsB;
+  candidate.reads = double(plan.subgroups()) * candidate.units * elementBytes *
+                    (plan.tilesM * loadedElements(unit.a) * candidate.conflictsA +
+                     plan.tilesN * loadedElements(unit.b) * candidate.conflictsB);
+  candidate.written = writtenA + writtenB;
+  candidate.byLanes = !candidate.engine ? candidate.written
+                      : candidate.heldA ? writtenA
+                      : candidate.heldB ? writtenB
+                                        : 0;
+  candidate.fetched =
+      fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.active, elementBytes, l2);
+}
+
+StepLoad LanePlanner::loadOf(const Candidate &candidate) const {
+  const LaneContractionPlan &plan = candidate.plan;
+  const double subgroups = double(plan.subgroups()), perUnit = candidate.perUnit;
+  StepLoad load;
+  load.units = candidate.products() * subgroups / issueSlots * perUnit;
+  load.issue = subgroups * plan.instructions.sum() / issueSlots * perUnit;
+  load.scratchpad = (candidate.reads + candidate.written) / shared->bytesPerClock * perUnit;
+  load.l2 = l2 ? candidate.stageBytes * candidate.active / l2->bytesPerClock : 0;
+  load.global = candidate.fetched / global->bytesPerClock;
+  return load;
+}
+
+/// What waits for each other in a step.
+StepChain LanePlanner::chainOf(const Candidate &candidate) const {
+  const LaneContractionPlan &plan = candidate.plan;
+  const double subgroups = double(plan.subgroups()), stageBytes = double(candidate.stageBytes);
+  StepChain chain;
+  // Fragments that are loaded ahead hide behind the products of those before: all but the first; where they are loaded
+  // across steps that too. Then a block's subgroups stop for nothing but each other, so those that share an issue slot
+  // have to be done in turn between two barriers.
+  chain.products = candidate.products();
+  if (plan.across)
+    chain.products *= std::max(1.0, subgroups / issueSlots);
+  chain.across = plan.across;
+  chain.product = plan.unit->issue;
+  chain.scratchpadRead = candidate.reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? candidate.units : 1);
+  chain.scratchpadWrite = candidate.byLanes / subgroups / shared->bytesPerClock;
+  chain.scratchpadLatency = shared->latency;
+  chain.meets = candidate.byLanes > 0 && subgroups > 1;
+  const double missing = std::min(1.0, candidate.fetched / (stageBytes * candidate.active));
+  chain.l2 = l2 ? stageBytes / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
+  chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
+  chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
+  chain.ahead = candidate.byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
+  return chain;
+}
+
+/// Gives the plan its time, unless it cannot be the fastest, and ranks it.
+void LanePlanner::price(Candidate &candidate) {
+  LaneContractionPlan &plan = candidate.plan;
+  const MatrixUnit &unit = *plan.unit;
+  countBytes(candidate);
+  const StepLoad load = loadOf(candidate);
+  const double waves = std::max(1.0, std::ceil(candidate.blocks / candidate.atATime));
+  const double stored = double(plan.blockM()) * plan.blockN() *
+                        bytesTouched(results, plan.tilesM * unit.m, plan.tilesN * unit.n, hierarchy.sectorBytes);
+  const double epilogue = drainClocks(chip) + stored * candidate.active / (l2 ? l2 : global)->bytesPerClock +
+                          candidate.exchange.clocks(*shared, issueSlots, candidate.perUnit);
+  auto secondsOf = [&](double clocksOfStep) {
+    const double steps = candidate.steps * double(extents.otherK);
+    const double clocks = std::max(waves * (steps * clocksOfStep + epilogue), arrayClocks) + launchClocks(chip);
+    return clocks / (chip.clockMHz() * 1e6);
+  };
+  // Those that touch sectors once before others, then those without bank conflicts, then those whose addresses of rows
+  // stay in registers.
+  const StagedOperand &a = candidate.a, &b = candidate.b;
+  const int rank = 4 * (a.fillsSectors() && b.fillsSectors()) +
+                   2 * (candidate.conflictsA == 1 && candidate.conflictsB == 1) +
+                   tiles.keepsRows(plan, plan.round * (tiles.shortLoads(a) + tiles.shortLoads(b)));
+  if (!considered && ranking.isBeyond(secondsOf(load.most()), rank, plan.subgroupsK > 1))
+    return;
+  plan.stepClocks = stepClocks(load, chainOf(candidate));
+  plan.seconds = secondsOf(plan.stepClocks);
+  if (considered)
+    considered->push_back(plan);
+  // Of equal ones that which asks for the least beside a product.
+  const double beside = (load.issue + load.scratchpad + load.l2) /
+                        (candidate.perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
+  ranking.add(plan, rank, beside);
+}
+
+/// Looks at all plans on `unit`.
+void LanePlanner::consider(const MatrixUnit &unit) {
+  if (!computesOnLanes(unit, c, hierarchy, question.freedom)) {
+    if (shortage.together.empty() &&
+        computesOnLanes(unit, c, hierarchy, {question.freedom.fast, /*mayReassociate=*/true}))
+      shortage.together = unit.name;
+    return;
+  }
+  shortage.unit = true;
+  const bool isSliced = maySlice(unit, c, question.freedom);
+  const FragmentRegisters fragments(unit);
+  LaneContractionPlan plan = base;
+  plan.unit = &unit;
+  plan.loadsAhead = chip.number(Number::FragmentWaits).has_value() && unit.k > 1;
+  auto look = [&](const StepSize &size) {
+    plan.subgroupsK = size.slices;
+    plan.depth = size.bytes / elementBytes;
+    if ((size.slices > 1 && !isSliced) || !isCut(plan, size))
+      return;
+    Candidate candidate = candidateOf(plan);
+    if (!fitsRegisters(candidate, fragments) || !fitsScratchpad(candidate, size.stages) || !orderTiles(candidate))
+      return;
+    countWork("candidates", 1);
+    arrange(candidate);
+    price(candidate);
+  };
+  for (int64_t sm : {1, 2, 4})
+    for (int64_t sn : {1, 2, 4})
+      for (int64_t tm : {1, 2, 4, 8})
+        for (int64_t tn : {1, 2, 4, 8}) {
+          std::tie(plan.subgroupsM, plan.subgroupsN, plan.tilesM, plan.tilesN) = std::tuple(sm, sn, tm, tn);
+          llvm::for_each(sizes, look);
+        }
+}
+
+/// `plan` with twice as many steps in an iteration where what the loop takes is what finds no room between products.
+LaneContractionPlan LanePlanner::unrolled(const LaneContractionPlan &plan) {
+  if (!plan.loadsAhead || plan.round <= 1 || hasRoomBeside(plan) ||
+      int64_t(llvm::divideCeil(extents.k, plan.depth)) < 4 * plan.stages)
+    return plan;
+  LaneContractionPlan twice = plan;
+  twice.round *= 2;
+  StagedOperand a = tiles.operand(twice, true), b = tiles.operand(twice, false);
+  tiles.arrange(a, twice.a);
+  tiles.arrange(b, twice.b);
+  twice.instructions = tiles.instructions(twice, a, b);
+  return hasRoomBeside(twice) ? twice : plan;
+}
+
+std::optional<LaneContractionPlan> LanePlanner::fastest() {
+  for (const MatrixUnit &unit : chip.units())
+    consider(unit);
+  std::optional<LaneContractionPlan> best = ranking.take();
+  return best ? unrolled(*best) : best;
+}
+
+std::string LanePlanner::refusal() {
+  if (!shortage.unit) {
+    Contraction exchanged = c;
+    std::swap(exchanged.a, exchanged.b);
+    for (const MatrixUnit &unit : llvm::reverse(chip.units()))
+      if (computesOnLanes(unit, exchanged, hierarchy, question.freedom))
+        shortage.exchanged = unit.name;
+  }
+  return shortage.str(question.overrides, c.a.element.isF32(), shared->bytes);
+}
+
+void LanePlanner::pad(LaneContractionPlan &plan) {
+  for (bool isA : {true, false}) {
+    StagedTile &tile = isA ? plan.a : plan.b;
+    StagedOperand operand = tiles.operand(plan, isA);
+    int64_t bytes = plan.stages * operand.use.rows * tile.padding * elementBytes;
+    if (plan.sharedBytes + bytes > shared->bytes)
+      tile.padding = bytes = 0;
+    plan.sharedBytes += bytes;
+    plan.blocksAtATime = std::min(plan.blocksAtATime, shared->bytes / plan.sharedBytes);
+  }
+}
+
+/// Which memories the chip lacks for lanes that multiply; empty: none.
+static std::string missingMemories(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+  const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
+  const MachineGraph &graph = chip.graph();
+  SmallVector<StringRef> lacks;
+  for (auto [there, what] : {std::pair(shared, "a scratchpad of blocks"),
+                             std::pair(graph.registerPool(), "a file of registers that lanes share out (RegisterPool)"),
+                             std::pair(graph.laneRegisters(), "a file of a lane's registers"),
+                             std::pair(graph.backing(), "a backing memory")})
+    if (!there)
+      lacks.push_back(what);
+  return llvm::join(lacks, ", ");
+}
+
 /// `considered` may be null.
 static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuestion &question,
                                                       const TargetDescription &chip, const LaneHierarchy &hierarchy,
                                                       std::string &reason,
                                                       std::vector<LaneContractionPlan> *considered) {
-  const auto &[c, freedom, overrides, unknownPitches, given, parts] = question;
-  const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
-  const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
-               *l2 = chip.graph().lastSharedCache(), *global = chip.graph().backing();
-  if (!shared || !file || !own || !global) {
-    SmallVector<StringRef> lacks;
-    for (auto [there, what] : {std::pair(shared, "a scratchpad of blocks"),
-                               std::pair(file, "a file of registers that lanes share out (RegisterPool)"),
-                               std::pair(own, "a file of a lane's registers"), std::pair(global, "a backing memory")})
-      if (!there)
-        lacks.push_back(what);
-    reason = "the chip's description lacks " + llvm::join(lacks, ", ");
+  const Contraction &c = question.contraction;
+  if (std::string lacks = missingMemories(chip, hierarchy); !lacks.empty()) {
+    reason = "the chip's description lacks " + lacks;
     return std::nullopt;
   }
   std::optional<TiledDimensions> dims = tiledDimensions(c, reason);
@@ -175,273 +615,16 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
       reason = "more than the outermost batch dimension has a dynamic size";
       return std::nullopt;
     }
-
-  const SmallVector<StoredResult> results = question.written();
-  StagedTiles tiles(c, chip, hierarchy);
-  int64_t elementBytes = tiles.elementBytes();
-  double issueSlots = chip.number(Number::Issue).value_or(1);
-  const int64_t threadsAtATime = int64_t(chip.number(Number::ResidentThreads).value_or(double(file->entries)));
-  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, parts);
-  const double outerCount = double(outer), otherKCount = double(otherK);
-
-  // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
-  // number is looked at, since more stages may leave room for fewer blocks.
-  SmallVector<std::tuple<int64_t, int64_t, int64_t>> sizes; // and slices of a stage's k
-  bool bySubgroup = subgroupEngine(chip) && !tiles.engine();
-  for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)})
-    for (int64_t most = bySubgroup ? 2 : mostStages; most <= mostStages; ++most)
-      for (int64_t slices : {1, 2, 4})
-        sizes.emplace_back(depthBytes, most, slices);
-
-  auto isInFree = [&](const ContractionOperand &operand, unsigned freeDim) {
-    return isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, base.kDim);
-  };
-  const bool inFreeA = isInFree(c.a, base.mDim), inFreeB = isInFree(c.b, base.nDim);
-
-  PlanRanking ranking;
-  const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
-  PlanShortage shortage;
-  for (const MatrixUnit &unit : chip.units()) {
-    if (!computesOnLanes(unit, c, hierarchy, freedom)) {
-      if (shortage.together.empty() && computesOnLanes(unit, c, hierarchy, {freedom.fast, /*mayReassociate=*/true}))
-        shortage.together = unit.name;
-      continue;
-    }
-    shortage.unit = true;
-    const bool isSliced = maySlice(unit, c, freedom);
-    int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
-    int64_t fragmentA = std::max<int64_t>(1, unit.a.layout.numElements() * bitWidth(unit.a.element) / 32);
-    int64_t fragmentB = std::max<int64_t>(1, unit.b.layout.numElements() * bitWidth(unit.b.element) / 32);
-    auto registersOf = [](const UnitOperand &scale) { // one at least
-      return int64_t(llvm::divideCeil(scale.layout.numElements() * bitWidth(scale.element), 32));
-    };
-    if (unit.scales && unit.scales->hasA())
-      fragmentA += registersOf(unit.scales->a);
-    if (unit.scales && unit.scales->hasB())
-      fragmentB += registersOf(unit.scales->b);
-    if (unit.sparsity)
-      fragmentA += registersOf(unit.sparsity->index);
-    for (int64_t sm : {1, 2, 4})
-      for (int64_t sn : {1, 2, 4})
-        for (int64_t tm : {1, 2, 4, 8})
-          for (int64_t tn : {1, 2, 4, 8})
-            for (auto [depthBytes, most, slices] : sizes) {
-              LaneContractionPlan plan = base;
-              plan.unit = &unit;
-              plan.subgroupsM = sm;
-              plan.subgroupsN = sn;
-              plan.tilesM = tm;
-              plan.tilesN = tn;
-              plan.subgroupsK = slices;
-              plan.depth = depthBytes / elementBytes;
-              plan.loadsAhead = chip.number(Number::FragmentWaits).has_value() && unit.k > 1;
-              int64_t subgroups = plan.subgroups(), threads = subgroups * hierarchy.lanes;
-              if (plan.sliceDepth() < unit.k || plan.sliceDepth() % unit.k != 0 || subgroups > hierarchy.subgroups ||
-                  !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()) ||
-                  (slices > 1 && !isSliced))
-                continue;
-              if (!agrees(plan, overrides))
-                continue;
-              shortage.tile = true;
-              // No tile of which more than half is beyond the array, unless it is the smallest.
-              if ((plan.blockM() >= 2 * m && plan.blockM() > unit.m) ||
-                  (plan.blockN() >= 2 * n && plan.blockN() > unit.n) ||
-                  (plan.depth >= 2 * k && depthBytes > shortestDepth && plan.depth > unit.k))
-                continue;
-              // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
-              auto fills = [&](bool inFree, int64_t rows, int64_t extent) {
-                return !inFree || rows * elementBytes >= std::min(hierarchy.sectorBytes, extent * elementBytes);
-              };
-              if (!fills(inFreeA, plan.blockM(), m) || !fills(inFreeB, plan.blockN(), n))
-                continue;
-              const int64_t units = plan.sliceDepth() / unit.k; // along k, of one subgroup in a step
-              int64_t stageBytes = (plan.blockM() * c.a.along(plan.depth) + plan.blockN() * plan.depth) * elementBytes;
-              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
-              // all fragments would live until then.
-              auto whole = [&](unsigned dim, int64_t block) {
-                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
-              };
-              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
-              StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
-              // Operands that pass through registers run ahead by one step, and need no more stages.
-              bool heldA = tiles.held(tileA), heldB = tiles.held(tileB), engine = tiles.engine() && !(heldA && heldB);
-              int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
-              int64_t eachK = tm * fragmentA + tn * fragmentB;
-              plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
-                               widenedRegisters(unit, chip, units, eachK, accumulators);
-              int64_t limit = registersOfLane(chip, tm * tn * accumulators, threads);
-              // Where sums fill a half of their own, compilers cannot move anything there.
-              bool isWhole = c.nest.tripCounts[plan.kDim] && k % plan.depth == 0;
-              bool isFilled = limit > own->entries;
-              int64_t atEnd =
-                  tiles.endRegisters(tileA, isWhole, isFilled) + tiles.endRegisters(tileB, isWhole, isFilled);
-              if (plan.registers + atEnd > limit) {
-                shortage.lacksRegisters(plan.registers + atEnd, limit);
-                continue;
-              }
-              int64_t behind = tm * tn * accumulators + otherRegisters;
-              if (unknownPitches > 1 && tn > 1)
-                behind += 2 * (unknownPitches - 1) * tm * rowsOfLane(unit.c.layout);
-              if (behind > limit) {
-                shortage.lacksRegisters(behind, limit);
-                continue;
-              }
-              // Compilers load ahead as far as a barrier lets them.
-              plan.keepsOrder = !plan.loadsAhead && plan.registers + (units - 2) * eachK > limit;
-              int64_t steps = llvm::divideCeil(k, plan.depth);
-              if (!plan.lastApart && plan.keepsOrder && steps == 1 && c.nest.tripCounts[plan.kDim]) {
-                shortage.lacksRegisters(plan.registers + (units - 2) * eachK, limit); // there is no loop
-                continue;
-              }
-              plan.across = plan.loadsAhead && !engine && plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
-              bool longer = plan.across && tileA.direct && tileB.direct && most <= steps;
-              if (bySubgroup && most > 2 && !longer)
-                continue;
-              plan.stages = !plan.otherK.empty() ? 1
-                            : engine             ? std::min(most, std::max<int64_t>(2, steps))
-                            : longer             ? most
-                                                 : 2;
-              while (plan.stages > (bySubgroup ? most : 1) && plan.stages * stageBytes > shared->bytes)
-                --plan.stages;
-              plan.sharedBytes = plan.stages * stageBytes;
-              if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty())) {
-                shortage.lacksBytes((plan.otherK.empty() ? 2 : 1) * stageBytes);
-                continue;
-              }
-
-              const SliceExchange exchange = planSliceExchange(plan);
-              plan.unitsExchanged = exchange.units;
-              plan.sharedBytes = std::max(plan.sharedBytes, exchange.bytes);
-              if (plan.sharedBytes > shared->bytes) {
-                shortage.lacksBytes(exchange.bytes);
-                continue;
-              }
-              plan.blocksAtATime =
-                  std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                                 blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups),
-                                                 threadsAtATime / threads}));
-              double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
-              double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
-              double active = std::min(blocks, atATime);
-              double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks)); // blocks of the fullest one
-              bool sized = c.nest.tripCounts[plan.mDim] && c.nest.tripCounts[plan.nDim];
-              int64_t tilesM = llvm::divideCeil(m, plan.blockM()), tilesN = llvm::divideCeil(n, plan.blockN());
-              if (sweep || (sized && active < double(tilesM) * tilesN))
-                plan.rasterRows =
-                    sweep.value_or(rasterRows(tilesM, tilesN, int64_t(active), plan.blockM(), plan.blockN()));
-              if (plan.rasterRows < 1 || (plan.rasterRows > 1 && (!sized || tilesM % plan.rasterRows))) {
-                shortage.sweeps = true;
-                continue;
-              }
-              countWork("candidates", 1);
-              // Writes of turned blocks, and reads of what they wrote, may have bank conflicts.
-              double bytesA = double(plan.blockM()) * c.a.along(plan.depth) * elementBytes,
-                     bytesB = stageBytes - bytesA;
-              double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
-              // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one;
-              // not where the order of loads and products is kept, and addresses are an offset each.
-              plan.instructions = tiles.instructions(plan, tileA, tileB);
-              double held = plan.registers;
-              if (!plan.loadsAhead)
-                held += plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
-              if (!engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim] && held <= limit) {
-                plan.round = plan.stages;
-                plan.instructions = tiles.instructions(plan, tileA, tileB);
-              }
-              double issued = subgroups * plan.instructions.sum() / issueSlots;
-              double reads = double(subgroups) * units * elementBytes *
-                             (tm * loadedElements(unit.a) * meetA + tn * loadedElements(unit.b) * meetB);
-              double written = bytesA * meetA + bytesB * meetB;
-              double fetched = fetchedOnce(m, n, k, outerCount, plan, active, elementBytes, l2);
-              StepLoad load;
-              load.units = double(tm * tn) * units * unit.issue * subgroups / issueSlots * perUnit;
-              load.issue = issued * perUnit;
-              load.scratchpad = (reads + written) / shared->bytesPerClock * perUnit;
-              load.l2 = l2 ? stageBytes * active / l2->bytesPerClock : 0;
-              load.global = fetched / global->bytesPerClock;
-              StepChain chain;
-              // Fragments that are loaded ahead hide behind the products of those before: all but the first; where they
-              // are loaded across steps that too. Then a block's subgroups stop for nothing but each other, so those
-              // that share an issue slot have to be done in turn between two meetings.
-              chain.products = double(tm * tn) * units * unit.issue;
-              if (plan.across)
-                chain.products *= std::max(1.0, subgroups / issueSlots);
-              chain.across = plan.across;
-              chain.product = unit.issue;
-              chain.scratchpadRead = reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? units : 1);
-              double byLanes = !engine ? written : heldA ? bytesA * meetA : heldB ? bytesB * meetB : 0;
-              chain.scratchpadWrite = byLanes / subgroups / shared->bytesPerClock;
-              chain.scratchpadLatency = shared->latency;
-              chain.meets = byLanes > 0 && subgroups > 1;
-              double missing = std::min(1.0, fetched / (stageBytes * active));
-              chain.l2 = l2 ? double(stageBytes) / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
-              chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
-              chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
-              chain.ahead = byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
-              double waves = std::max(1.0, std::ceil(blocks / atATime));
-              double stored = double(plan.blockM()) * plan.blockN() *
-                              bytesTouched(results, tm * unit.m, tn * unit.n, hierarchy.sectorBytes);
-              double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock +
-                                exchange.clocks(*shared, issueSlots, perUnit);
-              double hbm = clocksOfArrays(c, double(m) * n * outerCount, elementBytes, *global);
-              auto secondsOf = [&](double clocksOfStep) {
-                double clocks =
-                    std::max(waves * (steps * otherKCount * clocksOfStep + epilogue), hbm) + launchClocks(chip);
-                return clocks / (chip.clockMHz() * 1e6);
-              };
-              // Those that touch sectors once before others, then those that meet in no bank, then those whose
-              // addresses of rows stay in registers.
-              int rank = 4 * (tileA.fillsSectors() && tileB.fillsSectors()) + 2 * (meetA == 1 && meetB == 1) +
-                         tiles.keepsRows(plan, plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
-              if (!considered && ranking.isBeyond(secondsOf(load.most()), rank, slices > 1))
-                continue;
-              plan.stepClocks = stepClocks(load, chain);
-              plan.seconds = secondsOf(plan.stepClocks);
-              if (considered)
-                considered->push_back(plan);
-              // Of equal ones that which asks for the least beside a product.
-              double beside = (load.issue + load.scratchpad + load.l2) /
-                              (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
-              ranking.add(plan, rank, beside);
-            }
-  }
-  std::optional<LaneContractionPlan> best = ranking.take();
-  // Twice round the ring in an iteration where what the loop takes is what finds no room between products.
-  if (best && best->loadsAhead && best->round > 1 && !hasRoomBeside(*best) &&
-      int64_t(llvm::divideCeil(k, best->depth)) >= 4 * best->stages) {
-    LaneContractionPlan twice = *best;
-    twice.round *= 2;
-    StagedOperand a = tiles.operand(twice, true), b = tiles.operand(twice, false);
-    tiles.arrange(a, twice.a);
-    tiles.arrange(b, twice.b);
-    twice.instructions = tiles.instructions(twice, a, b);
-    if (hasRoomBeside(twice))
-      best = twice;
-  }
+  LanePlanner planner(question, chip, hierarchy, base, considered);
+  std::optional<LaneContractionPlan> best = planner.fastest();
   auto ring = planGroupUnits(question, chip, hierarchy, base, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {
-    if (!shortage.unit) {
-      Contraction exchanged = c;
-      std::swap(exchanged.a, exchanged.b);
-      for (const MatrixUnit &unit : llvm::reverse(chip.units()))
-        if (computesOnLanes(unit, exchanged, hierarchy, freedom))
-          shortage.exchanged = unit.name;
-    }
-    reason = shortage.str(overrides, c.a.element.isF32(), shared->bytes);
+    reason = planner.refusal();
     return std::nullopt;
   }
-
-  for (bool isA : {true, false}) { // rows longer than modelled, where there is room
-    StagedTile &tile = isA ? best->a : best->b;
-    StagedOperand operand = tiles.operand(*best, isA);
-    int64_t bytes = best->stages * operand.use.rows * tile.padding * elementBytes;
-    if (best->sharedBytes + bytes > shared->bytes)
-      tile.padding = bytes = 0;
-    best->sharedBytes += bytes;
-    best->blocksAtATime = std::min(best->blocksAtATime, shared->bytes / best->sharedBytes);
-  }
+  planner.pad(*best);
   if (considered) {
     auto chosen = llvm::find_if(*considered, [&](const auto &each) { return each.cutsLike(*best); });
     *chosen = *best; // with the bytes of its arrangement, before others of the same time

@@ -246,10 +246,9 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
     auto costs = vectorizer.laneCosts();
     if (costs.empty())
       return;
-    std::optional<unsigned> lane;
-    for (unsigned dim : window->space)
-      if (costs[dim] && nest.tripCounts[dim].value_or(2) > 1 && (!lane || costs[dim]->total() <= costs[*lane]->total()))
-        lane = dim;
+    SmallVector<unsigned> rows(window->space);
+    llvm::erase_if(rows, [&](unsigned dim) { return nest.tripCounts[dim].value_or(2) <= 1; });
+    const std::optional<unsigned> lane = NestVectorizer::cheapestLane(costs, rows);
     if (!lane)
       return;
     TapQuestion question;

@@ -108,8 +108,7 @@ void narrow(linalg::GenericOp op) {
 
 struct NarrowScaledOperands : tilewright::impl::NarrowScaledOperandsBase<NarrowScaledOperands> {
   void runOnOperation() override {
-    auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (!module || module->hasAttr(referenceAttr) || !Settings::of(module).mayReassociate())
+    if (referenceOf(getOperation()) == Reference::Values || !Settings::of(getOperation()).mayReassociate())
       return;
     auto chip = targetOf(getOperation());
     auto multiplies = [](const MatrixUnit &unit) {

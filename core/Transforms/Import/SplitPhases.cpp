@@ -528,8 +528,8 @@ void PhasedSum::rewrite(RewriterBase &b) {
 namespace {
 struct SplitPhases : tilewright::impl::SplitPhasesBase<SplitPhases> {
   void runOnOperation() override {
-    auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (module->hasAttr(referenceAttr) || Settings::of(module).contract == FloatContract::Strict)
+    if (referenceOf(getOperation()) == Reference::Values ||
+        Settings::of(getOperation()).contract == FloatContract::Strict)
       return;
     SmallVector<linalg::GenericOp> sums;
     getOperation().walk([&](linalg::GenericOp op) { sums.push_back(op); });

@@ -204,11 +204,23 @@ SmallVector<std::optional<NestVectorizer::LaneCost>> NestVectorizer::laneCosts()
   std::string reason;
   if (model.vectorBytes() == 0 || nest.stores.empty() || !readBody(reason))
     return {};
+  return costsOfLoops();
+}
+
+SmallVector<std::optional<NestVectorizer::LaneCost>> NestVectorizer::costsOfLoops() const {
   SmallVector<std::optional<LaneCost>> costs(nest.depth());
   for (unsigned dim = 0; dim < nest.depth(); ++dim)
     if (laneIsPossible(dim))
       costs[dim] = laneCost(dim);
   return costs;
+}
+
+std::optional<unsigned> NestVectorizer::cheapestLane(ArrayRef<std::optional<LaneCost>> costs, ArrayRef<unsigned> dims) {
+  std::optional<unsigned> lane;
+  for (unsigned dim : dims)
+    if (costs[dim] && (!lane || costs[dim]->total() <= costs[*lane]->total()))
+      lane = dim;
+  return lane;
 }
 
 void NestVectorizer::findVarying() {
@@ -264,21 +276,15 @@ bool NestVectorizer::choose(std::string &reason) {
   }
   if (!readBody(reason))
     return false;
-  std::optional<double> best;
-  for (unsigned dim = 0; dim < nest.depth(); ++dim)
-    if (laneIsPossible(dim)) {
-      double cost = laneCost(dim).total();
-      if (!best || cost <= *best) {
-        best = cost;
-        laneLoop = dim;
-      }
-    }
-  if (!best) {
+  const auto costs = costsOfLoops();
+  const std::optional<unsigned> cheapest = cheapestLane(costs, llvm::to_vector(llvm::seq<unsigned>(0, nest.depth())));
+  if (!cheapest) {
     reason = "no loop's iterations are contiguous in all stores";
     return false;
   }
+  laneLoop = *cheapest;
   double scalar = static_cast<double>(nest.loads.size() + nest.stores.size()) * lanes;
-  if (*best >= scalar) {
+  if (costs[laneLoop]->total() >= scalar) {
     reason = "strided accesses would cost more than the vectors save";
     return false;
   }

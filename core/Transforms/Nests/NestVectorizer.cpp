@@ -66,150 +66,148 @@ bool NestVectorizer::restIsShorter(int64_t rest) const {
   return vectors * (body + model.storeSeconds(stores, false)) <= body + model.storeSeconds(stores, true);
 }
 
-/// All iterations of the lane loop, for the jammed `steps` of the loops around it.
-void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
-  auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
-  Value zero = index(0), trips = rangeEnd ? rangeEnd : laneTrips(b);
-  Value begin = rangeBegin ? rangeBegin : zero;
-  // With a number of iterations known here, the end of each part is a constant behind the begin.
-  std::optional<int64_t> known = streamed ? std::nullopt : nest.tripCounts[laneLoop];
-  if (known && rangeBegin)
-    known = laneBlock && *known % laneBlock == 0 && ranges == 1 ? std::optional(laneBlock) : std::nullopt;
-  auto behindBegin = [&](int64_t count) -> Value {
-    return rangeBegin ? arith::AddIOp::create(b, loc, begin, index(count)).getResult() : index(count);
-  };
-  SmallVector<unsigned> kept; // accumulations in registers
+NestVectorizer::Row NestVectorizer::beginRow(OpBuilder &b, ArrayRef<Step> steps) const {
+  Row row;
+  row.steps = steps;
+  row.zero = arith::ConstantIndexOp::create(b, loc, 0);
+  row.trips = rangeEnd ? rangeEnd : laneTrips(b);
+  row.begin = row.aligned = row.position = rangeBegin ? rangeBegin : row.zero;
+  row.known = streamed ? std::nullopt : nest.tripCounts[laneLoop];
+  if (row.known && rangeBegin)
+    row.known = laneBlock && *row.known % laneBlock == 0 && ranges == 1 ? std::optional(laneBlock) : std::nullopt;
   for (unsigned i = 0; i < accumulations.size(); ++i)
-    if (accumulations[i].overLanes)
-      kept.push_back(i);
+    if (accumulations[i].overLanes) {
+      row.kept.push_back(i);
+      row.sums.push_back(neutral(b, accumulations[i], /*vector=*/true));
+    }
+  return row;
+}
 
-  auto masked = [&](OpBuilder &at, Value base, Value count, ArrayRef<Value> keptIn) {
-    Value mask = vector::CreateMaskOp::create(at, loc, vectorOf(at.getI1Type()), count);
-    lanesOn = count;
+/// The iteration that is `count` behind the first one of the row.
+Value NestVectorizer::behindBegin(OpBuilder &b, const Row &row, int64_t count) const {
+  Value distance = arith::ConstantIndexOp::create(b, loc, count);
+  return rangeBegin ? arith::AddIOp::create(b, loc, row.begin, distance).getResult() : distance;
+}
+
+/// Where the last whole group of `count` iterations ends.
+Value NestVectorizer::lastMultiple(OpBuilder &b, const Row &row, int64_t count) const {
+  if (row.known)
+    return behindBegin(b, row, *row.known / count * count);
+  Value left = arith::SubIOp::create(b, loc, row.trips, row.aligned);
+  Value rest = arith::RemUIOp::create(b, loc, left, arith::ConstantIndexOp::create(b, loc, count).getResult());
+  return arith::SubIOp::create(b, loc, row.trips, rest);
+}
+
+/// One vector of which the first `count` lanes are on; the sums of the row with it.
+SmallVector<Value> NestVectorizer::emitMasked(OpBuilder &b, const Row &row, Value base, Value count) {
+  Value mask = vector::CreateMaskOp::create(b, loc, vectorOf(b.getI1Type()), count);
+  lanesOn = count;
+  SmallVector<Value> sums(accumulations.size());
+  for (auto [i, value] : llvm::zip_equal(row.kept, row.sums))
+    sums[i] = value;
+  Value limit; // the last iteration, for what is not masked
+  if (!turned.empty()) {
+    limit = arith::AddIOp::create(b, loc, base, count);
+    limit = arith::SubIOp::create(b, loc, limit, arith::ConstantIndexOp::create(b, loc, 1).getResult());
+  }
+  emitBlock(b, row.steps, base, mask, limit, false, sums);
+  return llvm::map_to_vector(row.kept, [&](unsigned i) { return sums[i]; });
+}
+
+/// The same where `count` may be zero.
+void NestVectorizer::emitMaskedIfAny(OpBuilder &b, Row &row, Value base, Value count) {
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, count, row.zero);
+  auto choice = scf::IfOp::create(b, loc, TypeRange(ValueRange(row.sums)), any, /*withElseRegion=*/!row.sums.empty());
+  OpBuilder then = choice.getThenBodyBuilder();
+  SmallVector<Value> sums = emitMasked(then, row, base, count);
+  if (sums.empty())
+    return;
+  scf::YieldOp::create(then, loc, sums);
+  OpBuilder otherwise = choice.getElseBodyBuilder();
+  scf::YieldOp::create(otherwise, loc, row.sums);
+  row.sums.assign(choice.getResults().begin(), choice.getResults().end());
+}
+
+/// A loop over whole vectors from `position` on, `copies` at a time, with the kept accumulations of each as values that
+/// it carries, `init` before: these behind it.
+SmallVector<Value> NestVectorizer::emitVectors(OpBuilder &b, Row &row, int64_t copies, ArrayRef<Value> init) {
+  Value end = lastMultiple(b, row, lanes * copies);
+  Value step = arith::ConstantIndexOp::create(b, loc, lanes * copies);
+  auto created = scf::ForOp::create(b, loc, row.position, end, step, init);
+  row.position = end;
+  OpBuilder inner = OpBuilder::atBlockBegin(created.getBody());
+  SmallVector<Value> out;
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    Value base = created.getInductionVar();
+    if (copy)
+      base =
+          arith::AddIOp::create(inner, loc, base, arith::ConstantIndexOp::create(inner, loc, copy * lanes).getResult());
     SmallVector<Value> sums(accumulations.size());
-    for (auto [i, value] : llvm::zip_equal(kept, keptIn))
-      sums[i] = value;
-    Value limit; // the last iteration, for what is not masked
-    if (!turned.empty()) {
-      limit = arith::AddIOp::create(at, loc, base, count);
-      limit = arith::SubIOp::create(at, loc, limit, arith::ConstantIndexOp::create(at, loc, 1).getResult());
-    }
-    emitBlock(at, steps, base, mask, limit, false, sums);
-    SmallVector<Value> out;
-    for (unsigned i : kept)
+    for (auto [k, i] : llvm::enumerate(row.kept))
+      sums[i] = created.getRegionIterArgs()[copy * row.kept.size() + k];
+    emitBlock(inner, row.steps, base, {}, {}, true, sums);
+    for (unsigned i : row.kept)
       out.push_back(sums[i]);
-    return out;
-  };
-  // scf.for with the kept accumulations of `copies` vectors as iter_args.
-  auto loop = [&](Value from, Value to, int64_t copies, ArrayRef<Value> init) {
-    auto created = scf::ForOp::create(b, loc, from, to, index(lanes * copies), init);
-    OpBuilder inner = OpBuilder::atBlockBegin(created.getBody());
-    SmallVector<Value> out;
-    for (int64_t copy = 0; copy < copies; ++copy) {
-      Value base = created.getInductionVar();
-      if (copy)
-        base = arith::AddIOp::create(inner, loc, base,
-                                     arith::ConstantIndexOp::create(inner, loc, copy * lanes).getResult());
-      SmallVector<Value> sums(accumulations.size());
-      for (auto [k, i] : llvm::enumerate(kept))
-        sums[i] = created.getRegionIterArgs()[copy * kept.size() + k];
-      emitBlock(inner, steps, base, {}, {}, true, sums);
-      for (unsigned i : kept)
-        out.push_back(sums[i]);
-    }
-    if (!created.getBody()->empty() && created.getBody()->back().hasTrait<OpTrait::IsTerminator>())
-      created.getBody()->back().erase();
-    inner.setInsertionPointToEnd(created.getBody());
-    scf::YieldOp::create(inner, loc, out);
-    return SmallVector<Value>(created.getResults());
-  };
+  }
+  if (!created.getBody()->empty() && created.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+    created.getBody()->back().erase();
+  inner.setInsertionPointToEnd(created.getBody());
+  scf::YieldOp::create(inner, loc, out);
+  return SmallVector<Value>(created.getResults());
+}
 
-  SmallVector<Value> first;
-  for (unsigned i : kept)
-    first.push_back(neutral(b, accumulations[i], /*vector=*/true));
+/// Full vectors, `unroll` at a time.
+void NestVectorizer::emitUnrolled(OpBuilder &b, Row &row) {
+  SmallVector<Value> init = row.sums;
+  for (int64_t copy = 1; copy < unroll; ++copy)
+    for (unsigned i : row.kept)
+      init.push_back(neutral(b, accumulations[i], /*vector=*/true));
+  SmallVector<Value> out = emitVectors(b, row, unroll, init);
+  // Pairs first: the same tree for every length.
+  for (int64_t count = unroll; count > 1; count /= 2)
+    for (int64_t copy = 0; copy < count / 2; ++copy)
+      for (auto [k, i] : llvm::enumerate(row.kept)) {
+        Value &left = out[copy * row.kept.size() + k], right = out[(copy + count / 2) * row.kept.size() + k];
+        left = vector::makeArithReduction(b, accumulations[i].combine->getLoc(), accumulations[i].kind, left, right);
+      }
+  out.resize(row.kept.size());
+  row.sums = out;
+}
 
-  Value from = begin;
-  if (streamed) {
-    Value distance = distanceToAlignment(b, steps.front(), begin, trips);
-    from = arith::AddIOp::create(b, loc, begin, distance);
-    Value unaligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, distance, zero);
-    SmallVector<Type> types(llvm::map_range(first, [](Value value) { return value.getType(); }));
-    auto head = scf::IfOp::create(b, loc, types, unaligned, /*withElseRegion=*/!first.empty());
-    OpBuilder then = head.getThenBodyBuilder();
-    SmallVector<Value> sums = masked(then, begin, distance, first);
-    if (!first.empty()) {
-      scf::YieldOp::create(then, loc, sums);
-      OpBuilder otherwise = head.getElseBodyBuilder();
-      scf::YieldOp::create(otherwise, loc, first);
-      first.assign(head.getResults().begin(), head.getResults().end());
-    }
+/// The rest of a row without sums as vectors whose lengths are powers of two.
+void NestVectorizer::emitShorter(OpBuilder &b, Row &row) {
+  const int64_t whole = lanes;
+  int64_t done = *row.known / whole * whole;
+  SmallVector<Step> shorter(row.steps);
+  for (; done < *row.known; done += lanes) {
+    lanes = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(*row.known - done)));
+    for (Step &step : shorter)
+      broadcastUniform(b, step);
+    emitBlock(b, shorter, behindBegin(b, row, done), {}, {}, false, row.sums);
   }
-  // Main part: full vectors, `unroll` at a time; then single vectors; then shorter ones, or one that is masked.
-  auto roundedEnd = [&](int64_t step) -> Value {
-    if (known)
-      return behindBegin(*known / step * step);
-    Value left = arith::SubIOp::create(b, loc, trips, from);
-    Value rest = arith::RemUIOp::create(b, loc, left, index(step));
-    return arith::SubIOp::create(b, loc, trips, rest);
-  };
-  SmallVector<Value> sums = first;
-  Value position = from;
-  if (unroll > 1) {
-    SmallVector<Value> init = first;
-    for (int64_t copy = 1; copy < unroll; ++copy)
-      for (unsigned i : kept)
-        init.push_back(neutral(b, accumulations[i], /*vector=*/true));
-    Value end = roundedEnd(lanes * unroll);
-    SmallVector<Value> out = loop(position, end, unroll, init);
-    // Pairs first: the same tree for every length.
-    for (int64_t count = unroll; count > 1; count /= 2)
-      for (int64_t copy = 0; copy < count / 2; ++copy)
-        for (auto [k, i] : llvm::enumerate(kept)) {
-          Value &left = out[copy * kept.size() + k], right = out[(copy + count / 2) * kept.size() + k];
-          left = vector::makeArithReduction(b, accumulations[i].combine->getLoc(), accumulations[i].kind, left, right);
-        }
-    out.resize(kept.size());
-    sums = out;
-    position = end;
+  lanes = whole;
+}
+
+/// What is left behind the last whole vector.
+void NestVectorizer::emitRest(OpBuilder &b, Row &row) {
+  if (!row.known) {
+    Value left = arith::SubIOp::create(b, loc, row.trips, row.position);
+    return emitMaskedIfAny(b, row, row.position, left);
   }
-  if (!(known && unroll > 1 && *known % (lanes * unroll) < lanes)) {
-    Value end = roundedEnd(lanes);
-    sums = loop(position, end, 1, sums);
-    position = end;
-  }
-  if (!known || *known % lanes != 0) {
-    const int64_t rest = known.value_or(0) % lanes;
-    if (known && kept.empty() && restIsShorter(rest)) {
-      const int64_t whole = lanes;
-      int64_t done = *known / whole * whole;
-      SmallVector<Step> shorter(steps);
-      for (; done < *known; done += lanes) {
-        lanes = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(*known - done)));
-        for (Step &step : shorter)
-          broadcastUniform(b, step);
-        emitBlock(b, shorter, behindBegin(done), {}, {}, false, sums);
-      }
-      lanes = whole;
-    } else if (known) {
-      sums = masked(b, behindBegin(*known / lanes * lanes), index(rest), sums);
-    } else {
-      Value left = arith::SubIOp::create(b, loc, trips, position);
-      Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, left, zero);
-      SmallVector<Type> types(llvm::map_range(sums, [](Value value) { return value.getType(); }));
-      auto tail = scf::IfOp::create(b, loc, types, some, /*withElseRegion=*/!sums.empty());
-      OpBuilder then = tail.getThenBodyBuilder();
-      SmallVector<Value> out = masked(then, position, left, sums);
-      if (!sums.empty()) {
-        scf::YieldOp::create(then, loc, out);
-        OpBuilder otherwise = tail.getElseBodyBuilder();
-        scf::YieldOp::create(otherwise, loc, sums);
-        sums.assign(tail.getResults().begin(), tail.getResults().end());
-      }
-    }
-  }
-  SmallVector<Value> ivs = steps.front().ivs;
-  ivs[laneLoop] = zero;
-  for (auto [i, sum] : llvm::zip_equal(kept, sums)) {
+  const int64_t rest = *row.known % lanes;
+  if (rest == 0)
+    return;
+  if (row.kept.empty() && restIsShorter(rest))
+    return emitShorter(b, row);
+  Value base = behindBegin(b, row, *row.known / lanes * lanes);
+  row.sums = emitMasked(b, row, base, arith::ConstantIndexOp::create(b, loc, rest));
+}
+
+/// Adds the kept accumulations up over their lanes, and to what memory holds.
+void NestVectorizer::storeSums(OpBuilder &b, const Row &row) {
+  SmallVector<Value> ivs = row.steps.front().ivs;
+  ivs[laneLoop] = row.zero;
+  for (auto [i, sum] : llvm::zip_equal(row.kept, row.sums)) {
     const Accumulation &accumulation = accumulations[i];
     SmallVector<Value> at = indices(b, *accumulation.store, ivs);
     Value memory = memref::LoadOp::create(b, loc, accumulation.load->memref, at);
@@ -221,6 +219,23 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     total = vector::makeArithReduction(b, where, accumulation.kind, memory, total);
     memref::StoreOp::create(b, loc, total, accumulation.store->memref, at);
   }
+}
+
+/// All iterations of the lane loop, for the jammed `steps` of the loops around it: up to where a streamed store is
+/// aligned; full vectors, `unroll` at a time; then single vectors; then shorter ones, or one that is masked.
+void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
+  Row row = beginRow(b, steps);
+  if (streamed) {
+    Value distance = distanceToAlignment(b, steps.front(), row.begin, row.trips);
+    row.aligned = row.position = arith::AddIOp::create(b, loc, row.begin, distance);
+    emitMaskedIfAny(b, row, row.begin, distance);
+  }
+  if (unroll > 1)
+    emitUnrolled(b, row);
+  if (!(row.known && unroll > 1 && *row.known % (lanes * unroll) < lanes))
+    row.sums = emitVectors(b, row, 1, row.sums);
+  emitRest(b, row);
+  storeSums(b, row);
 }
 
 /// Whether iterations of loop `dim` write to elements that no other one touches: `dim` itself is an index of all

@@ -74,6 +74,9 @@ public:
   /// What the iterations of each loop cost as lanes, nothing for those that cannot be; nothing at all where the body
   /// has no vector form.
   llvm::SmallVector<std::optional<LaneCost>> laneCosts();
+  /// The loop of `dims` whose iterations cost the least as lanes, of equal ones the last; nullopt if none can be.
+  static std::optional<unsigned> cheapestLane(llvm::ArrayRef<std::optional<LaneCost>> costs,
+                                              llvm::ArrayRef<unsigned> dims);
 
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
   bool choose(std::string &reason);
@@ -113,6 +116,16 @@ private:
     mlir::IRMapping broadcast; // the same as vectors
   };
 
+  /// All iterations of the lane loop, for steps that are taken at once.
+  struct Row {
+    llvm::ArrayRef<Step> steps;
+    mlir::Value zero, begin, trips;      // iterations from `begin` to before `trips`
+    std::optional<int64_t> known;        // how many, where the end of each part is a constant behind the begin
+    mlir::Value aligned, position;       // where whole vectors begin; up to where the row is written
+    llvm::SmallVector<unsigned> kept;    // accumulations in registers
+    llvm::SmallVector<mlir::Value> sums; // the vectors of these
+  };
+
   /// Loads that lie side by side along `loop` and are read for `side` steps of it and `side` lanes at once.
   struct Turn {
     unsigned loop;
@@ -128,6 +141,7 @@ private:
   bool laneIsPossible(unsigned dim) const;
   bool keepsApart(unsigned dim);
   LaneCost laneCost(unsigned dim) const;
+  llvm::SmallVector<std::optional<LaneCost>> costsOfLoops() const;
   void countGather(const Access &load, unsigned dim, LaneCost &cost) const;
   void findVarying();
   static bool isData(mlir::affine::AffineApplyOp apply);
@@ -160,6 +174,17 @@ private:
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, mlir::Value limit,
                  bool aligned, llvm::MutableArrayRef<mlir::Value> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
+  Row beginRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps) const;
+  mlir::Value behindBegin(mlir::OpBuilder &b, const Row &row, int64_t count) const;
+  mlir::Value lastMultiple(mlir::OpBuilder &b, const Row &row, int64_t count) const;
+  llvm::SmallVector<mlir::Value> emitMasked(mlir::OpBuilder &b, const Row &row, mlir::Value base, mlir::Value count);
+  void emitMaskedIfAny(mlir::OpBuilder &b, Row &row, mlir::Value base, mlir::Value count);
+  llvm::SmallVector<mlir::Value> emitVectors(mlir::OpBuilder &b, Row &row, int64_t copies,
+                                             llvm::ArrayRef<mlir::Value> init);
+  void emitUnrolled(mlir::OpBuilder &b, Row &row);
+  void emitShorter(mlir::OpBuilder &b, Row &row);
+  void emitRest(mlir::OpBuilder &b, Row &row);
+  void storeSums(mlir::OpBuilder &b, const Row &row);
   /// The vectors of all transposed loads, for the lanes from `base` on and each of `steps`, into `values` (one a step).
   /// No lane reads beyond `limit` (may be null), the last iteration of the lanes.
   void emitTurned(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value limit,

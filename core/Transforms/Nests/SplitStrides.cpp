@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Nest.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
 #include "tilewright/Explain.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -39,22 +39,10 @@ struct InnerIndex {
   int64_t factor = 0, offset = 0;
 };
 
-/// Map and operands of an affine.load or affine.store.
-std::pair<AffineMap, SmallVector<Value>> accessOf(Operation *op) {
-  if (auto read = dyn_cast<AffineReadOpInterface>(op))
-    return {read.getAffineMap(), SmallVector<Value>(read.getMapOperands())};
-  auto write = cast<AffineWriteOpInterface>(op);
-  return {write.getAffineMap(), SmallVector<Value>(write.getMapOperands())};
-}
-
-Value arrayOf(Operation *op) {
-  auto load = dyn_cast<AffineLoadOp>(op);
-  return load ? load.getMemRef() : cast<AffineStoreOp>(op).getMemRef();
-}
-
 /// The index of `op` in this form; nullopt where it has another one.
 std::optional<InnerIndex> innerIndexOf(Operation *op) {
-  auto [map, operands] = accessOf(op);
+  const AffineAccess access = affineAccess(op);
+  const AffineMap map = access.map;
   if (map.getNumResults() == 0)
     return std::nullopt;
   AffineExpr expr = map.getResults().back();
@@ -66,7 +54,7 @@ std::optional<InnerIndex> innerIndexOf(Operation *op) {
       return std::nullopt;
     if (*factor == 0)
       continue;
-    index.loop = getForInductionVarOwner(operands[dim]);
+    index.loop = getForInductionVarOwner(access.operands[dim]);
     index.factor = *factor;
     if (!index.loop || *factor < 0)
       return std::nullopt;
@@ -169,29 +157,6 @@ bool countReads(StridedArray &array) {
   return array.reads > array.writes;
 }
 
-/// Writes the body of `loop` once more, for the iteration `number`.
-void writeBody(OpBuilder &b, AffineForOp loop, Value number) {
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), number);
-  for (Operation &op : loop.getBody()->without_terminator()) {
-    Operation *clone = b.clone(op, mapping);
-    if (!isa<AffineLoadOp, AffineStoreOp>(clone))
-      continue;
-    auto [map, operands] = accessOf(clone);
-    fullyComposeAffineMapAndOperands(&map, &operands);
-    canonicalizeMapAndOperands(&map, &operands);
-    map = simplifyAffineMap(map);
-    if (auto load = dyn_cast<AffineLoadOp>(clone)) {
-      auto composed = AffineLoadOp::create(b, clone->getLoc(), load.getMemRef(), map, operands);
-      mapping.map(cast<AffineLoadOp>(op).getResult(), composed.getResult());
-    } else {
-      auto store = cast<AffineStoreOp>(clone);
-      AffineStoreOp::create(b, clone->getLoc(), store.getValueToStore(), store.getMemRef(), map, operands);
-    }
-    clone->erase();
-  }
-}
-
 /// Lets `loop` take `stride` elements at a time, from one whose index, the number and `offset`, is a multiple of the
 /// stride; what is before the first such and behind the last group is written out, and a single group.
 void takeTogether(AffineForOp loop, int64_t offset, int64_t stride) {
@@ -201,68 +166,48 @@ void takeTogether(AffineForOp loop, int64_t offset, int64_t stride) {
   if (last <= first + stride)
     first = last = begin;
   OpBuilder b(loop);
-  Location loc = loop.getLoc();
-  auto alone = [&](int64_t from, int64_t to) {
-    for (int64_t number = from; number < to; ++number)
-      writeBody(b, loop, arith::ConstantIndexOp::create(b, loc, number));
+  auto iterations = [&](int64_t from, int64_t to) {
+    auto part = cast<AffineForOp>(b.clone(*loop));
+    part.setConstantLowerBound(from);
+    part.setConstantUpperBound(to);
+    return part;
   };
-  alone(begin, first);
-  if (last > first) {
-    auto groups = AffineForOp::create(b, loc, 0, (last - first) / stride);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(groups.getBody());
-    AffineExpr group = b.getAffineDimExpr(0);
-    for (int64_t phase = 0; phase < stride; ++phase) {
-      auto number = AffineApplyOp::create(b, loc, AffineMap::get(1, 0, group * stride + (first + phase)),
-                                          ValueRange(groups.getInductionVar()));
-      writeBody(b, loop, number);
-      if (number->use_empty())
-        number->erase();
-    }
+  if (begin < first)
+    (void)loopUnrollFull(iterations(begin, first));
+  if (first < last) {
+    AffineForOp groups = iterations(first, last);
+    (void)loopUnrollByFactor(groups, stride);
+    (void)normalizeAffineFor(groups);
   }
-  b.setInsertionPoint(loop);
-  alone(last, end);
+  if (last < end)
+    (void)loopUnrollFull(iterations(last, end));
+  Operation *around = loop->getParentOp();
   loop.erase();
+  composeAccesses(around);
 }
 
 /// Divides the innermost dimension of `array` into phases and neighbours.
-void divide(StridedArray &array) {
+LogicalResult divide(StridedArray &array) {
   const int64_t stride = array.stride;
   Value old = array.allocation->getResult(0);
   auto type = cast<MemRefType>(old.getType());
   SmallVector<int64_t> shape(type.getShape().drop_back());
   shape.append({stride, llvm::divideCeilSigned(type.getShape().back(), stride)});
   OpBuilder b(array.allocation);
-  Operation *allocation = b.clone(*array.allocation);
-  Value planes = allocation->getResult(0);
+  Value planes = b.clone(*array.allocation)->getResult(0);
   planes.setType(MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(), type.getMemorySpace()));
   for (auto &[loop, offset] : array.fills)
     takeTogether(cast<AffineForOp>(loop), offset, stride);
-  for (Operation *op : llvm::make_early_inc_range(old.getUsers())) {
-    b.setInsertionPoint(op);
-    if (isa<memref::DeallocOp>(op)) {
-      op->setOperand(0, planes);
-      continue;
-    }
-    auto [map, operands] = accessOf(op);
-    InnerIndex index = *innerIndexOf(op);
-    AffineExpr neighbour = b.getAffineConstantExpr(llvm::divideFloorSigned(index.offset, stride));
-    for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
-      if (linearCoefficient(map.getResults().back(), dim).value_or(0) != 0)
-        neighbour = b.getAffineDimExpr(dim) * (index.factor / stride) + neighbour;
-    SmallVector<AffineExpr> results(map.getResults().drop_back());
-    results.push_back(b.getAffineConstantExpr(llvm::mod(index.offset, stride)));
-    results.push_back(neighbour);
-    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, b.getContext());
-    if (auto load = dyn_cast<AffineLoadOp>(op)) {
-      auto divided = AffineLoadOp::create(b, op->getLoc(), planes, map, operands);
-      load.replaceAllUsesWith(divided.getResult());
-    } else {
-      AffineStoreOp::create(b, op->getLoc(), cast<AffineStoreOp>(op).getValueToStore(), planes, map, operands);
-    }
-    op->erase();
-  }
+  SmallVector<AffineExpr> places(b.getMultiDimIdentityMap(type.getRank()).getResults());
+  AffineExpr index = places.pop_back_val();
+  places.append({index % stride, index.floorDiv(stride)});
+  if (failed(replaceAllMemRefUsesWith(old, planes, /*extraIndices=*/{},
+                                      AffineMap::get(type.getRank(), 0, places, b.getContext()), /*extraOperands=*/{},
+                                      /*symbolOperands=*/{}, /*userFilterFn=*/nullptr,
+                                      /*allowNonDereferencingOps=*/true, /*replaceInDeallocOp=*/true)))
+    return array.allocation->emitOpError("has a use that cannot be one of planes");
   array.allocation->erase();
+  return success();
 }
 
 struct SplitStrides : tilewright::impl::SplitStridesBase<SplitStrides> {
@@ -277,6 +222,7 @@ struct SplitStrides : tilewright::impl::SplitStridesBase<SplitStrides> {
     });
     if (allocations.empty())
       return;
+    bool isDivided = true; // all that are to be
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
       for (Operation *allocation : allocations) {
         std::optional<StridedArray> array = findStrides(allocation); // loops that fill several may be others now
@@ -287,18 +233,18 @@ struct SplitStrides : tilewright::impl::SplitStridesBase<SplitStrides> {
             !context.model.deinterleaves(array->stride, context.model.lanes(element.getIntOrFloatBitWidth()),
                                          elementBytes(element)))
           continue;
-        const bool isDivided = countReads(*array);
+        const bool pays = countReads(*array);
         if (DecisionLog *log = DecisionLog::of(&getContext()))
           log->add("split-strides", allocation,
                    llvm::json::Object{{"inputs", llvm::json::Object{{"stride", array->stride},
                                                                     {"strided_reads", array->reads},
                                                                     {"strided_reads_of_planes", array->writes}}},
-                                      {"choice", llvm::json::Object{{"planes", isDivided ? array->stride : 1}}}});
-        if (isDivided)
-          divide(*array);
+                                      {"choice", llvm::json::Object{{"planes", pays ? array->stride : 1}}}});
+        if (pays)
+          isDivided &= succeeded(divide(*array));
       }
     });
-    if (failed(done))
+    if (failed(done) || !isDivided)
       signalPassFailure();
   }
 };

@@ -120,12 +120,58 @@ DenseMap<Operation *, unsigned> tilewright::positionsIn(Block &block) {
   return order;
 }
 
-void WorkspacePlanner::planArena(func::FuncOp function) {
-  if (!function.getBody().hasOneBlock())
-    return;
+namespace {
+
+/// The buffers of one function in one arena: those of constant size first, then a slot for each of those of dynamic
+/// sizes that live at the same time.
+struct Arena {
+  explicit Arena(std::vector<Buffer> &buffers)
+      : buffers(buffers), staticBytes(placeStatic(buffers)), numSlots(placeDynamic(buffers)) {}
+
+  /// Where the slots begin, then where the arena ends; and the sizes of the buffers as they were computed for that.
+  struct Places {
+    SmallVector<Value> offsets;
+    IRMapping sizes;
+  };
+  Places places(OpBuilder &b, Location loc, llvm::function_ref<Value(BlockArgument, int64_t)> dimension) const;
+
+  std::vector<Buffer> &buffers;
+  int64_t staticBytes;
+  unsigned numSlots;
+};
+
+} // namespace
+
+Arena::Places Arena::places(OpBuilder &b, Location loc,
+                            llvm::function_ref<Value(BlockArgument, int64_t)> dimension) const {
+  Places result;
+  SmallVector<Value> slots(numSlots);
+  Value round = arith::ConstantIndexOp::create(b, loc, workspaceLineBytes - 1);
+  Value mask = arith::ConstantIndexOp::create(b, loc, -workspaceLineBytes);
+  for (Buffer &buffer : buffers) {
+    if (buffer.bytes >= 0)
+      continue;
+    SmallVector<Value> sizes;
+    for (Value size : buffer.alloc.getDynamicSizes())
+      sizes.push_back(cloneSlice(b, size, buffer.slice, result.sizes, dimension));
+    Value bytes = bytesOf(b, loc, buffer.alloc.getType(), sizes);
+    bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
+    Value &slot = slots[buffer.slot];
+    slot = slot ? arith::MaxUIOp::create(b, loc, slot, bytes).getResult() : bytes;
+  }
+  Value end = arith::ConstantIndexOp::create(b, loc, staticBytes);
+  for (Value slot : slots) {
+    result.offsets.push_back(end);
+    end = arith::AddIOp::create(b, loc, end, slot);
+  }
+  result.offsets.push_back(end);
+  return result;
+}
+
+/// The buffers of the entry block that may lie in an arena.
+static std::vector<Buffer> arenaBuffers(func::FuncOp function) {
   Block &entry = function.front();
   DenseMap<Operation *, unsigned> order = positionsIn(entry);
-
   std::vector<Buffer> buffers;
   for (auto alloc : entry.getOps<memref::AllocOp>()) {
     Buffer buffer;
@@ -143,47 +189,18 @@ void WorkspacePlanner::planArena(func::FuncOp function) {
     }
     buffers.push_back(buffer);
   }
-  if (buffers.empty())
-    return;
-  int64_t staticBytes = placeStatic(buffers);
-  unsigned numSlots = placeDynamic(buffers);
+  return buffers;
+}
 
-  // Offsets of the slots and the size of the arena, once in the function and once for its callers.
-  Location loc = function.getLoc();
-  auto layOut = [&](OpBuilder &b, llvm::function_ref<Value(BlockArgument, int64_t)> dimension) {
-    SmallVector<Value> slots(numSlots);
-    IRMapping mapping;
-    Value round = arith::ConstantIndexOp::create(b, loc, workspaceLineBytes - 1);
-    Value mask = arith::ConstantIndexOp::create(b, loc, -workspaceLineBytes);
-    for (Buffer &buffer : buffers) {
-      if (buffer.bytes >= 0)
-        continue;
-      MemRefType type = buffer.alloc.getType();
-      SmallVector<Value> sizes;
-      for (Value size : buffer.alloc.getDynamicSizes())
-        sizes.push_back(cloneSlice(b, size, buffer.slice, mapping, dimension));
-      Value bytes = bytesOf(b, loc, type, sizes);
-      bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
-      Value &slot = slots[buffer.slot];
-      slot = slot ? arith::MaxUIOp::create(b, loc, slot, bytes).getResult() : bytes;
-    }
-    SmallVector<Value> offsets;
-    Value end = arith::ConstantIndexOp::create(b, loc, staticBytes);
-    for (Value slot : slots) {
-      offsets.push_back(end);
-      end = arith::AddIOp::create(b, loc, end, slot);
-    }
-    offsets.push_back(end);
-    return std::make_pair(offsets, mapping);
-  };
-
-  // The size for callers takes the dynamic dimensions of the array arguments in order.
-  std::string name = (function.getName() + ".bytes").str();
-  DenseMap<std::pair<unsigned, int64_t>, unsigned> positions;
-  SmallVector<Type> types;
+/// A function for callers that returns the bytes of `arena`: it takes the dynamic dimensions of the array arguments in
+/// order. Null if the signature has no form.
+static func::FuncOp sizeFunction(OpBuilder &builder, func::FuncOp function, const Arena &arena) {
   auto signature = Signature::of(function);
   if (failed(signature))
-    return;
+    return nullptr;
+  Location loc = function.getLoc();
+  DenseMap<std::pair<unsigned, int64_t>, unsigned> positions;
+  SmallVector<Type> types;
   for (const SignatureArgument &argument : signature->arguments) {
     if (argument.isScalar)
       continue;
@@ -195,36 +212,51 @@ void WorkspacePlanner::planArena(func::FuncOp function) {
       }
   }
   builder.setInsertionPoint(function);
-  auto bytes = func::FuncOp::create(builder, loc, name, builder.getFunctionType(types, builder.getIndexType()));
+  auto bytes = func::FuncOp::create(builder, loc, (function.getName() + ".bytes").str(),
+                                    builder.getFunctionType(types, builder.getIndexType()));
   bytes.setPrivate();
   Block *body = bytes.addEntryBlock();
   builder.setInsertionPointToStart(body);
-  auto fromSizes = layOut(builder, [&](BlockArgument array, int64_t dim) -> Value {
+  Arena::Places places = arena.places(builder, loc, [&](BlockArgument array, int64_t dim) -> Value {
     auto type = cast<MemRefType>(array.getType());
     if (!type.isDynamicDim(dim))
       return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
     return body->getArgument(positions.lookup({array.getArgNumber(), dim}));
   });
-  func::ReturnOp::create(builder, loc, fromSizes.first.back());
+  func::ReturnOp::create(builder, loc, places.offsets.back());
+  return bytes;
+}
 
-  auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
-  BlockArgument arena = entry.addArgument(raw, loc);
+void WorkspacePlanner::planArena(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return;
+  std::vector<Buffer> buffers = arenaBuffers(function);
+  if (buffers.empty())
+    return;
+  const Arena arena(buffers);
+  func::FuncOp bytes = sizeFunction(builder, function, arena);
+  if (!bytes)
+    return;
+
+  Block &entry = function.front();
+  Location loc = function.getLoc();
+  BlockArgument memory = entry.addArgument(MemRefType::get({ShapedType::kDynamic}, builder.getI8Type()), loc);
   function.setType(builder.getFunctionType(entry.getArgumentTypes(), function.getResultTypes()));
   if (function.getAllArgAttrs())
     function->removeAttr(function.getArgAttrsAttrName());
   function->setAttr(workspaceAttr, FlatSymbolRefAttr::get(bytes));
   builder.setInsertionPointToStart(&entry);
-  auto here = layOut(builder, [&](BlockArgument array, int64_t dim) -> Value {
+  Arena::Places here = arena.places(builder, loc, [&](BlockArgument array, int64_t dim) -> Value {
     return memref::DimOp::create(builder, loc, array, dim);
   });
   for (Buffer &buffer : buffers) {
     Value offset = buffer.bytes >= 0 ? arith::ConstantIndexOp::create(builder, loc, buffer.offset).getResult()
-                                     : here.first[buffer.slot];
+                                     : here.offsets[buffer.slot];
     SmallVector<Value> sizes;
     for (Value size : buffer.alloc.getDynamicSizes())
-      sizes.push_back(here.second.lookup(size));
+      sizes.push_back(here.sizes.lookup(size));
     eraseDeallocs(buffer.alloc);
-    Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(), buffer.alloc.getType(), arena, offset, sizes);
+    Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(), buffer.alloc.getType(), memory, offset, sizes);
     buffer.alloc.replaceAllUsesWith(view);
   }
   for (Buffer &buffer : buffers) // last: the insertion point may be in front of one
