@@ -408,12 +408,16 @@ llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> CodeGenerator::
   if (!module)
     return module.takeError();
   ModuleParts parts(**module);
-  if (llvm::Error error = optimiseParts(source, parts))
-    return std::move(error);
   mlir::TimingScope *timing = Stopwatch::running();
+  // A part goes from its IR to its object in one thread: nothing waits for the longest of the others in between, and
+  // what is optimised need not be written as bitcode once more.
   return parts.mapEach([&](llvm::Module &part) {
-    Stopwatch stopwatch("LLVM code generation", timing);
     std::unique_ptr<llvm::TargetMachine> machine = newMachine();
+    {
+      Stopwatch stopwatch("LLVM optimisation", timing);
+      optimise(part, *machine, isForSpeed(source));
+    }
+    Stopwatch stopwatch("LLVM code generation", timing);
     machine->setOptLevel(codegenLevel(source));
     return objectOf(part, *machine, vectorBytes);
   });

@@ -199,8 +199,7 @@ class Graph:
         if constants is None:
             return
         made = [n for n in self.graph.nodes if n.op == "placeholder" and n not in before]
-        with torch.no_grad():
-            values = torch.fx.Interpreter(constants).run(*[self.weights[self.placeholders[i]].value for i in inputs])
+        values = freeze_.computed(constants)([self.weights[self.placeholders[i]].value for i in inputs])
         # split puts a new placeholder after the one before it, in the order of the results
         for node, value in zip(made, values, strict=True):
             self.weights[node] = Weight(node.name, value)

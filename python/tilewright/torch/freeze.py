@@ -10,6 +10,7 @@ import math
 import torch
 from torch._guards import TracingContext
 
+from ..emit.sizes import is_static, plain
 from .context import memory_order
 from .importer import CONSTANT, is_tensor
 from .partition import is_assertion, is_size_node
@@ -38,6 +39,26 @@ class Held:
             values = self.compute(list(tensors))
             self.known = identity, tensors, values
         return values
+
+
+def computed(module):
+    """What calls the constant part with PyTorch's own operations. Results lie in memory as the graph says."""
+    output = next(n for n in module.graph.nodes if n.op == "output")
+    forms = [n.meta["val"] for n in output.args[0]]
+    interpreter = torch.fx.Interpreter(module)
+
+    def compute(tensors):
+        # Programs and other values that are held ask for the versions of these, which tensors of inference do not have.
+        with torch.inference_mode(False), torch.no_grad():
+            return [laid_out(value, form) for value, form in zip(interpreter.run(*tensors), forms, strict=True)]
+    return compute
+
+
+def laid_out(value, form):
+    strides = tuple(plain(n) for n in form.stride())
+    if value.stride() == strides or not is_static(strides):
+        return value
+    return value.new_empty_strided(value.shape, strides).copy_(value)
 
 
 def split(module, fold=True, static=None):

@@ -76,6 +76,30 @@ def test_the_constant_part_runs_once(monkeypatch):
     assert torch.equal(results[0], results[2])
 
 
+@pytest.mark.parametrize("fp, programs", [("default", 1), ("reproducible", 2)])
+def test_the_constant_part_is_compiled_where_sums_have_an_order(fp, programs, monkeypatch):
+    import sys
+    backend = sys.modules["tilewright.torch.backend"]
+    compile_program, texts = backend.compile_program, []
+    monkeypatch.setattr(backend, "compile_program", lambda text, options: texts.append(text) or compile_program(text, options))
+    model, x = small()
+    with torch.no_grad():
+        assert error(frozen(model, fp=fp)(x), copy.deepcopy(model).double()(x.double())) < 1e-5
+    assert len(texts) == programs
+
+
+def test_computed_values_lie_as_the_graph_says():
+    graph = torch.fx.Graph()
+    weight = graph.placeholder("weight")
+    copied = graph.call_function(torch.ops.aten.clone.default, (weight,))
+    copied.meta["val"] = torch.empty_strided((4, 1, 3), (1, 12, 4))
+    graph.output([copied])
+    value = torch.arange(12.0).view(4, 1, 3)
+    with torch.inference_mode():
+        (got,) = freeze.computed(torch.fx.GraphModule({}, graph))([value])
+    assert got.stride() == (1, 12, 4) and torch.equal(got, value) and not got.is_inference()
+
+
 def test_gradients_are_refused():
     model, x = small()
     with pytest.raises(Exception, match="torch.no_grad"):
