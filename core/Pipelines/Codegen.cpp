@@ -415,7 +415,7 @@ llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> CodeGenerator::
     std::unique_ptr<llvm::TargetMachine> machine = newMachine();
     {
       Stopwatch stopwatch("LLVM optimisation", timing);
-      optimise(part, *machine, isForSpeed(source));
+      optimise(part, *machine, referenceOf(source) == Reference::None);
     }
     Stopwatch stopwatch("LLVM code generation", timing);
     machine->setOptLevel(codegenLevel(source));
