@@ -340,129 +340,151 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   return result;
 }
 
+/// Gives `plan` the values that `overrides` force; false where the plan is of another register tile, order or packing.
+static bool force(ContractionPlan &plan, const PlanOptions &options) {
+  for (auto &[name, value] : options.overrides) {
+    if (name == "k_block")
+      plan.kBlock = value;
+    else if (name == "row_block")
+      plan.rowBlock = value;
+    else if (name == "lane_block")
+      plan.laneBlock = value;
+    else if (name == "k_unroll")
+      plan.kUnroll = std::max<int64_t>(value, 1);
+    else if (name == "prefetch_panels")
+      plan.prefetchPanels = value;
+    else if (name == "prefetch_result")
+      plan.prefetchResult = value;
+    else if (name == "prefetch_rows")
+      plan.prefetchRows = value;
+    else if (planField(plan, name) != value)
+      return false;
+  }
+  return true;
+}
+
+/// Prices `candidate`, and keeps it as `best` if it is faster.
+void Planner::consider(ContractionPlan candidate, std::optional<ContractionPlan> &best) const {
+  if (!force(candidate, options))
+    return;
+  // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
+  // scalar's register, a spare one for each row.
+  if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
+    candidate.tailUnit = nullptr;
+  countWork("candidates", 1);
+  double limit = best ? best->seconds * 0.995 : std::numeric_limits<double>::infinity();
+  bool isListed = options.considered != nullptr; // with its whole time
+  candidate.seconds =
+      clocks(candidate, isListed ? std::numeric_limits<double>::infinity() : limit * machine.clockHz) / machine.clockHz;
+  if (isListed)
+    options.considered->push_back(candidate);
+  if (!best || candidate.seconds < limit)
+    best = candidate;
+}
+
+/// Chooses for a register tile, an order and what is packed how steps are unrolled and prefetched; false where such a
+/// plan is not looked at.
+bool Planner::chooseSteps(ContractionPlan &p) const {
+  const MatrixUnit &unit = *p.unit;
+  const int64_t rowExtent = unitRowsOf(p), vectorsExtent = unitVectorsOf(p);
+  // With one row tile both orders are the same loops, of which this one is not prefetched.
+  if (p.rowsOutside && rowExtent <= p.rows && !p.isBlock())
+    return false;
+  p.boundVectors = p.packVectors && canBindVectors(p);
+  // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the next step's
+  // loads before this one's products are done, and spills.
+  bool hasRoom = unit.c.opaque || p.rows * p.vectors + p.vectors + 2 < machine.registers || p.rows < 12;
+  if (p.tapsInside && !(hasRoom && holdsSharedScalars(p))) // so are a few taps, written as a loop or not
+    return false;
+  p.kUnroll = hasRoom && !unit.c.opaque && !p.tapsInside ? 4 : 1;
+  p.tapUnroll = !unit.c.opaque && p.tapsInside ? 4 : 1;
+  // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
+  p.laneBlock = p.packVectors && !p.rowsOutside && (!p.packScalars || packsScalarsOnce(p)) ? 1 : 0;
+  // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
+  const Memory *second = secondCache();
+  double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c));
+  bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
+  bool canPrefetch = !p.rowsOutside && (!p.packVectors || p.laneBlock == 1) && isStatic(p.kDim) && c.k.size() == 1 &&
+                     vectorsExtent > p.vectors && !p.windows;
+  p.prefetchResult = prefetchesResult(p.rows * p.vectors);
+  p.prefetchRows = prefetchesRows(p);
+  p.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= p.rows ? 2 : 1) : 0;
+  return true;
+}
+
+/// Values of `kBlock` that are looked at: all of k, or even blocks: panels of a fraction of the second cache; few rows
+/// at a time where each element of the vector operand is used once.
+SmallVector<int64_t> Planner::blocksOfK(const ContractionPlan &p) const {
+  const MatrixUnit &unit = *p.unit;
+  const Memory *second = secondCache();
+  int64_t panelRow = p.vectors * unit.n * bytesOf(unit.b.element), k = trips(p.kDim);
+  int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * p.kUnroll;
+  SmallVector<int64_t, 12> limits{k};
+  for (int64_t part : {2, 4, 8})
+    limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
+  limits.append({1024, 512, 256, 128, 64});
+  if (unitRowsOf(p) <= p.rows)
+    limits.append({32, 16, 8});
+  SmallVector<int64_t> result;
+  int64_t previous = 0;
+  for (int64_t limit : limits) {
+    int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, std::min(limit, k))), unitSteps);
+    if (block != previous)
+      result.push_back(block >= k ? 0 : block);
+    previous = block;
+  }
+  return result;
+}
+
+/// Considers all blocks of a plan whose steps are chosen.
+void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &best) const {
+  // Prefetches that come too early or push each other out only cost.
+  auto considerPrefetched = [&](ContractionPlan each) {
+    if ((p.packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
+      each.prefetchPanels = 0;
+    consider(std::move(each), best);
+  };
+  for (int64_t block : blocksOfK(p)) {
+    p.kBlock = block;
+    // A copy that several tiles share is made whole.
+    if (ContractionPlan whole = p; !p.isBlock() && p.laneBlock != 0) {
+      whole.laneBlock = whole.prefetchPanels = 0;
+      if (tilesOfCopy(whole, p.vectorOperand(c)) > 1)
+        consider(std::move(whole), best);
+    }
+    if (!p.isBlock()) {
+      considerPrefetched(p);
+      continue;
+    }
+    for (auto [laneBlock, rowBlock] : blocks(p)) {
+      p.laneBlock = laneBlock;
+      p.rowBlock = rowBlock;
+      considerPrefetched(p);
+    }
+  }
+}
+
 /// Register tiles that fit, blocks of k that keep a panel in the second cache, both orders, packing or not.
 void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const {
-  const MatrixUnit &unit = *p.unit;
-  bool mustPackVectors = p.packVectors, mustPackScalars = p.packScalars;
-  int64_t rowExtent = p.rowDim ? llvm::divideCeil(rowTrips(p), unit.m) : 1,
-          vectorsExtent = llvm::divideCeil(laneTrips(p), unit.n);
-  const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
-  int64_t bytes = bytesOf(unit.b.element);
-  auto consider = [&](ContractionPlan candidate) {
-    for (auto &[name, value] : options.overrides) {
-      if (name == "k_block")
-        candidate.kBlock = value;
-      else if (name == "row_block")
-        candidate.rowBlock = value;
-      else if (name == "lane_block")
-        candidate.laneBlock = value;
-      else if (name == "k_unroll")
-        candidate.kUnroll = std::max<int64_t>(value, 1);
-      else if (name == "prefetch_panels")
-        candidate.prefetchPanels = value;
-      else if (name == "prefetch_result")
-        candidate.prefetchResult = value;
-      else if (name == "prefetch_rows")
-        candidate.prefetchRows = value;
-      else if (planField(candidate, name) != value)
-        return;
-    }
-    // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
-    // scalar's register, a spare one for each row.
-    if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
-      candidate.tailUnit = nullptr;
-    countWork("candidates", 1);
-    double limit = best ? best->seconds * 0.995 : std::numeric_limits<double>::infinity();
-    bool isListed = options.considered != nullptr; // with its whole time
-    candidate.seconds =
-        clocks(candidate, isListed ? std::numeric_limits<double>::infinity() : limit * machine.clockHz) /
-        machine.clockHz;
-    if (isListed)
-      options.considered->push_back(candidate);
-    if (!best || candidate.seconds < limit)
-      best = candidate;
-  };
-  for (int64_t vectors = 1; vectors <= std::min<int64_t>(6, vectorsExtent); ++vectors)
-    for (int64_t rows = 1; rows <= std::min<int64_t>(machine.registers, rowExtent); ++rows) {
-      if (!fitsRegisters(unit, rows, vectors))
+  const int64_t mostVectors = std::min<int64_t>(6, unitVectorsOf(p)),
+                mostRows = std::min<int64_t>(machine.registers, unitRowsOf(p));
+  for (int64_t vectors = 1; vectors <= mostVectors; ++vectors)
+    for (int64_t rows = 1; rows <= mostRows; ++rows) {
+      if (!fitsRegisters(*p.unit, rows, vectors))
         break;
-      for (bool packVectors : {false, true}) {
-        if (mustPackVectors && !packVectors)
-          continue;
-        for (bool packScalars : {false, true}) {
-          if (mustPackScalars && !packScalars)
-            continue;
+      for (bool packVectors : {false, true})
+        for (bool packScalars : {false, true})
           for (bool rowsOutside : {false, true}) {
-            // With one row tile both orders are the same loops, of which this one is not prefetched.
-            if (rowsOutside && rowExtent <= rows && !p.isBlock())
+            if (packVectors < p.packVectors || packScalars < p.packScalars) // it must be packed
               continue;
             ContractionPlan q = p;
-            q.rows = rows;
-            q.vectors = vectors;
+            std::tie(q.rows, q.vectors) = std::pair(rows, vectors);
             q.packVectors = packVectors;
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
-            q.boundVectors = packVectors && canBindVectors(q);
-            // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
-            // next step's loads before this one's products are done, and spills.
-            bool hasRoom = unit.c.opaque || rows * vectors + vectors + 2 < machine.registers || rows < 12;
-            if (q.tapsInside && !(hasRoom && holdsSharedScalars(q))) // so are a few taps, written as a loop or not
-              continue;
-            q.kUnroll = hasRoom && !unit.c.opaque && !q.tapsInside ? 4 : 1;
-            q.tapUnroll = !unit.c.opaque && q.tapsInside ? 4 : 1;
-            // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
-            q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
-            // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
-            // element of the vector operand is used once.
-            int64_t panelRow = vectors * unit.n * bytes, k = trips(p.kDim);
-            int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
-            SmallVector<int64_t> limits{k};
-            for (int64_t part : {2, 4, 8})
-              limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
-            limits.append({1024, 512, 256, 128, 64});
-            if (rowExtent <= rows)
-              limits.append({32, 16, 8});
-            // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
-            double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c));
-            bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
-            bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
-                               c.k.size() == 1 && vectorsExtent > vectors && !p.windows;
-            q.prefetchResult = prefetchesResult(rows * vectors);
-            q.prefetchRows = prefetchesRows(q);
-            q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
-            int64_t previous = 0;
-            for (int64_t limit : limits) {
-              limit = std::min(limit, k);
-              int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, limit)), unitSteps);
-              if (block == previous)
-                continue;
-              previous = block;
-              q.kBlock = block >= k ? 0 : block;
-              // A copy that several tiles share is made whole.
-              if (ContractionPlan whole = q; !p.isBlock() && q.laneBlock != 0) {
-                whole.laneBlock = whole.prefetchPanels = 0;
-                if (tilesOfCopy(whole, p.vectorOperand(c)) > 1)
-                  consider(whole);
-              }
-              // Prefetches that come too early or push each other out only cost.
-              auto considerPrefetched = [&](ContractionPlan each) {
-                if ((packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
-                  each.prefetchPanels = 0;
-                consider(each);
-              };
-              if (!p.isBlock()) {
-                considerPrefetched(q);
-                continue;
-              }
-              for (auto [laneBlock, rowBlock] : blocks(q)) {
-                q.laneBlock = laneBlock;
-                q.rowBlock = rowBlock;
-                considerPrefetched(q);
-              }
-            }
+            if (chooseSteps(q))
+              considerBlocks(std::move(q), best);
           }
-        }
-      }
     }
 }
 

@@ -251,6 +251,15 @@ private:
   static int64_t bytesOf(ElementKind kind) { return llvm::PowerOf2Ceil(llvm::divideCeil(bitWidth(kind), 8)); }
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
+  bool chooseSteps(ContractionPlan &p) const;
+  llvm::SmallVector<int64_t> blocksOfK(const ContractionPlan &p) const;
+  void considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &best) const;
+  void consider(ContractionPlan candidate, std::optional<ContractionPlan> &best) const;
+  /// Rows and lanes of `p` in steps of its unit.
+  int64_t unitRowsOf(const ContractionPlan &p) const { return p.rowDim ? llvm::divideCeil(rowTrips(p), p.unit->m) : 1; }
+  int64_t unitVectorsOf(const ContractionPlan &p) const { return llvm::divideCeil(laneTrips(p), p.unit->n); }
+  /// The cache that keeps a panel while rows go by; null: there is none.
+  const Memory *secondCache() const { return machine.cache(1) ? machine.cache(1) : machine.cache(0); }
   double linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const;
   double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
