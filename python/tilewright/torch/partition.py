@@ -1,7 +1,8 @@
 """Splits a graph into stages that are compiled and stages that run eagerly.
 
 Each node has a stage: the largest of the nodes that it reads, one more where one of the two is compiled and the other is not. Even
-stages are compiled, odd ones run eagerly; so every stage runs once, and reads only what earlier ones have made.
+stages are compiled, odd ones run eagerly; so every stage runs once, and reads only what earlier ones have made. What runs eagerly and
+reads arguments alone is in stage -1, so that it parts no others.
 """
 
 import operator
@@ -73,7 +74,7 @@ def stages(graph, reasons, results):
     nodes = work_nodes(graph)
     for node in nodes:
         wanted = 1 if node in reasons else 0
-        stage = wanted
+        stage = -wanted
         for source in node.all_input_nodes:
             if source in of_node:
                 stage = max(stage, of_node[source])
