@@ -425,7 +425,9 @@ class Rewriting:
     def in_memory(self, node):
         """The complex tensor of a node that has been exchanged."""
         if node not in self.memory:
+            reader, self.builder.node = self.builder.node, node  # messages name the line that makes the tensor
             self.memory[node] = self.builder.joined(self.pairs[node], node.meta["val"])
+            self.builder.node = reader
         return self.memory[node]
 
     def run(self):

@@ -119,8 +119,12 @@ def test_packages_have_complex_weights(tmp_path):
     numpy.testing.assert_allclose(tilewright.load(tmp_path / "net.tw")(x.numpy()), model(x), rtol=1e-5, atol=1e-5)
 
 
+class Scaled(nn.Module):
+    def forward(self, z):
+        return z * 2
+
+
 def test_packages_take_no_complex_arguments(tmp_path):
-    model = Rotation()
-    model.forward = lambda z: z * model.frequencies
-    with pytest.raises(Exception, match=r"test_complex.py:\d+: a complex tensor is an argument or a result of the program; pass torch.view_as_real"):
-        tilewright.torch.export(model, tuple(complex_tensors((5, 4))), tmp_path / "net.tw")
+    with pytest.raises(Exception, match=r"(?s)aten::view_as_real at .*test_complex.py:\d+: a complex tensor is an argument or a result of the program; "
+                                        r"pass torch.view_as_real.*aten::view_as_complex at .*test_complex.py"):
+        tilewright.torch.export(Scaled(), tuple(complex_tensors((5, 4))), tmp_path / "net.tw")
