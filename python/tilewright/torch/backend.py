@@ -16,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import assumed, attention, complex_pairs, decompositions, freeze, integers, options as options_, partition, recurrent, \
+from . import assumed, attention, checkpoints, complex_pairs, decompositions, freeze, integers, options as options_, partition, recurrent, \
     registry, unpack
 from .device import board_of
 from .importer import Importer, is_tensor, memory_order, source_line
@@ -96,6 +96,7 @@ def compile_graph(module, options):
     for node in graph.nodes:
         if node.op == "get_attr":
             node.meta.setdefault("val", getattr(module, node.target))
+    checkpoints.run_without_state(graph)
     complex_pairs.rewrite(graph)
     reasons = partition.unsupported(partition.work_nodes(graph))
     report(reasons, options)
