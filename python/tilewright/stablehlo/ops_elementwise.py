@@ -4,7 +4,7 @@ import math
 
 from jaxlib.mlir import ir
 
-from ..emit import types
+from ..emit import special, types
 from ..emit.elements import to_integer
 from .attributes import enum, shape_and_type
 from .registry import Unsupported, element
@@ -63,35 +63,8 @@ def cbrt(s, op, a):
     return s.math("copysign", s.select(plain, magnitude, better), a)
 
 
-#: Coefficients of M. Giles, "Approximating the erfinv function" (2012), single precision, highest power first.
-_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
-           0.246640727, 1.50140941)
-_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
-         2.83297682)
-
-
-@element("chlo.erf_inv")
-def erf_inv(s, op, a):
-    """Giles' polynomials; in f64 three steps of Halley's after them."""
-    def polynomial(coefficients, x):
-        value = s.constant(coefficients[0], a.type)
-        for coefficient in coefficients[1:]:
-            value = s.add(s.mul(value, x), coefficient)
-        return value
-    w = s.neg(s.math("log1p", s.neg(s.mul(a, a)))) if a.type != "f64" else s.neg(s.math("log", s.mul(s.sub(1, a), s.add(1, a))))
-    centre = polynomial(_CENTRE, s.sub(w, 2.5))
-    tail = polynomial(_TAIL, s.sub(s.math("sqrt", s.max(w, 0)), 3))
-    y = s.mul(s.select(s.compare("lt", w, 5), centre, tail), a)
-    if a.type == "f64":
-        magnitude, root = s.math("absf", a), s.math("absf", y)
-        rest = s.sub(1, magnitude)
-        for _ in range(3):  # near 1 the complement is exact and the function is not
-            error = s.select(s.compare("gt", magnitude, 0.5), s.sub(rest, s.math("erfc", root)), s.sub(s.math("erf", root), magnitude))
-            slope = s.mul(s.math("exp", s.neg(s.mul(root, root))), 2 / math.sqrt(math.pi))
-            step = s.div(error, slope)
-            root = s.sub(root, s.div(step, s.add(s.mul(root, step), 1)))
-        y = s.math("copysign", root, a)
-    return s.select(s.compare("eq", s.math("absf", a), 1), s.mul(a, math.inf), y)
+for _name, _function in (("erf_inv", special.erf_inv), ("lgamma", special.lgamma), ("digamma", special.digamma)):
+    element(f"chlo.{_name}")(lambda s, op, a, function=_function: function(s, a))
 
 
 @element("stablehlo.reduce_precision")

@@ -24,7 +24,7 @@ from ..compiler import build, describe
 from ..emit.sizes import plain
 from ..errors import OptionError
 from ..options import with_places
-from . import assumed, attention, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
+from . import assumed, attention, complex_pairs, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
 from .backend import UnsupportedError
 from .importer import CONSTANT, Importer, is_tensor, source_line
 from .options import Options
@@ -185,8 +185,22 @@ class Graph:
 
     # Before the text is written
 
+    def exchange_complex(self):
+        """Complex arithmetic becomes that of pairs; a complex weight is an array of its parts, the last dimension."""
+        complex_pairs.rewrite(self.graph)
+        for node in [n for n in self.graph.nodes if n.target is complex_pairs.FROM_MEMORY and n.args[0] in self.weights and self.bind]:
+            weight = self.weights[node.args[0]]
+            with self.graph.inserting_after(node.args[0]):
+                parts = self.graph.placeholder(f"{node.args[0].name}_parts")
+            parts.meta["val"] = node.meta["val"]
+            self.weights[parts] = Weight(weight.name, torch.view_as_real(weight.value.resolve_conj()))
+            node.replace_all_uses_with(parts)
+            self.graph.erase_node(node)
+        self.placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+
     def simplify(self, options, freeze):
-        """Products of integers, and what follows from weights alone."""
+        """Complex arithmetic, products of integers, and what follows from weights alone."""
+        self.exchange_complex()
         static = [i for i, node in enumerate(self.placeholders) if node in self.weights] if self.bind else []
         zeros = [i for i, is_zero in zip(static, assumed.all_zero([self.weights[self.placeholders[i]].value for i in static])) if is_zero]
         units = [integers.unit_types(one) for one in options]
@@ -211,6 +225,9 @@ class Graph:
         lines = {}
         for node, reason in reasons.items():
             name, line = registry.name_of(node.target) or str(node.target), self.place or source_line(node)
+            if complex_pairs.BOUNDARY in node.meta:
+                reason = "a complex tensor is an argument or a result of the program; pass torch.view_as_real(x), and call " \
+                         "torch.view_as_complex in the model"
             lines.setdefault(f"{name}{f' at {line}' if line else ''}: {reason}")
         if lines:
             raise UnsupportedError("tilewright.torch.export cannot compile this model:\n  " + "\n  ".join(lines) + "\nA package is one program, so "

@@ -16,7 +16,8 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import assumed, attention, decompositions, freeze, integers, options as options_, partition, recurrent, registry, unpack
+from . import assumed, attention, checkpoints, complex_pairs, decompositions, freeze, integers, options as options_, partition, recurrent, \
+    registry, unpack
 from .device import board_of
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
@@ -95,6 +96,8 @@ def compile_graph(module, options):
     for node in graph.nodes:
         if node.op == "get_attr":
             node.meta.setdefault("val", getattr(module, node.target))
+    checkpoints.run_without_state(graph)
+    complex_pairs.rewrite(graph)
     reasons = partition.unsupported(partition.work_nodes(graph))
     report(reasons, options)
     output = next(n for n in graph.nodes if n.op == "output")
@@ -170,7 +173,7 @@ def report(reasons, options):
     """What runs eagerly: one line, or under `strict` an error."""
     lines = {}
     for node, reason in reasons.items():
-        if node.target is operator.getitem:
+        if node.target is operator.getitem or complex_pairs.BOUNDARY in node.meta:
             continue
         key = (registry.name_of(node.target) or str(node.target), source_line(node), reason)
         lines[key] = lines.get(key, 0) + 1

@@ -8,12 +8,10 @@ import torch
 from torch.ao.quantization.fx import _decomposed as quantised
 from torch._decomp import decomposition_table
 
-from . import registry
+from . import formulas, registry
 
 #: Their decompositions write to parts of a complex tensor, which AOTAutograd refuses.
 WRITING = (torch.ops.aten.complex, torch.ops.aten.polar)
-
-
 
 
 def extent_of(x):
@@ -140,6 +138,7 @@ def table():
     result = {overload: decomposition for overload, decomposition in decomposition_table.items() if not is_composite(overload)}
     result.update({overload: overload.decompose for overload in BY_OTHERS})
     result.update(of_quantised())
+    result.update(formulas.TABLE)
     for packet in WRITING:
         for overload in packet.overloads():
             result.pop(getattr(packet, overload), None)

@@ -191,8 +191,10 @@ def call_eager(source, node):
             if argument in source.names:
                 return source.names[argument]
             return source.size(argument.meta["val"])
-        if isinstance(argument, (list, tuple)):
+        if isinstance(argument, list):
             return "[" + ", ".join(map(text, argument)) + "]"
+        if isinstance(argument, tuple):  # operations with graphs as arguments tell the two apart
+            return "(" + "".join(text(a) + ", " for a in argument) + ")"
         if isinstance(argument, slice):
             return f"slice({text(argument.start)}, {text(argument.stop)}, {text(argument.step)})"
         if isinstance(argument, torch.SymInt):

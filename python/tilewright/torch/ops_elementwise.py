@@ -2,7 +2,7 @@
 
 import math
 
-from ..emit import types
+from ..emit import special, types
 from ..emit.elements import absolute, floor_divide, gelu_of, integer_power, remainder_of, sigmoid_of
 from ..emit.value import Value
 from . import dtypes
@@ -22,6 +22,9 @@ for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "
 
 
 _float_function("sigmoid", sigmoid_of)
+_float_function("erfinv", special.erf_inv)
+_float_function("lgamma", special.lgamma)
+_float_function("digamma", special.digamma)
 _float_function("reciprocal", lambda s, a: s.div(1, a))
 _float_function("deg2rad", lambda s, a: s.mul(a, math.pi / 180))
 _float_function("rad2deg", lambda s, a: s.mul(a, 180 / math.pi))
@@ -190,6 +193,14 @@ def copysign(c, x, y):
     return c.map([x, y], lambda s, a, b: s.math("copysign", a, b))
 
 
+@op("angle")
+def angle(c, x):
+    """Of real numbers: pi for negative ones."""
+    def body(s, a):
+        return s.select(s.is_nan(a), a, s.select(s.compare("lt", a, 0), s.constant(math.pi, a.type), s.constant(0, a.type)))
+    return c.map([x], body)
+
+
 @op("hypot")
 def hypot(c, x, y):
     def body(s, a, b):
@@ -276,6 +287,12 @@ def addcdiv(c, x, a, b, *, value=1):
     return c.map([x, a, b], lambda s, x, a, b: s.add(x, s.mul(s.div(a, b), value) if value != 1 else s.div(a, b)))
 
 
+@op("prims::fma")
+def fma(c, a, b, x):
+    """What Dynamo makes of `addcmul_`, `addcdiv_` and `add_` whose factor is an argument, so of all optimisers."""
+    return c.map([a, b, x], lambda s, a, b, x: s.add(s.mul(a, b), x))
+
+
 # Comparison, logic, selection
 
 
@@ -319,8 +336,8 @@ def bitwise_not(c, x):
     return c.map([x], lambda s, a: s.binary("xor", a, 1 if a.type == "i1" else -1))
 
 
-def _shift(name, kind):
-    @op(f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor")
+def _shift(name, kind, operator):
+    @op(f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor", f"{operator}.Tensor", f"{operator}.Scalar")
     def emit(c, x, y):
         def body(s, a, b):
             bits = types.BITS[a.type]
@@ -334,8 +351,8 @@ def _shift(name, kind):
         return c.map([x, y], body)
 
 
-_shift("bitwise_left_shift", "shl")
-_shift("bitwise_right_shift", "shr")
+_shift("bitwise_left_shift", "shl", "__lshift__")
+_shift("bitwise_right_shift", "shr", "__rshift__")
 
 
 def _cast_scalar(c, scalar_or_value):

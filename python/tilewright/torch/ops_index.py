@@ -7,6 +7,7 @@ read: an index out of range is an error of the call, as in eager.
 
 
 from ..emit import types
+from ..emit.elements import floor_divide
 from ..emit.indices import check_range, scatter_with, wrapped
 from ..emit.order import selected, sorted_with_positions
 from ..emit.scalars import Scalar, Scalars
@@ -179,15 +180,29 @@ def neutral_of(kind, type):
     return {"add": 0, "mul": 1, "max": types.lowest(type), "min": types.highest(type)}[kind]
 
 
+def reduced_at(c, x, axis, places, source, reduce, include_self):
+    """x with the elements of `source` reduced into their places along an axis; without `include_self` those of x that one goes into do not
+    count."""
+    if reduce != "mean" and reduce not in REDUCTIONS:
+        c.refuse(f"{c.node.target} with reduce={reduce!r} is not compiled")
+    kind = REDUCTIONS.get(reduce, "add")
+    if not include_self:
+        x = scatter_with(c, x, axis, places, neutral_of(kind, x.type), None)
+    made = scatter_with(c, x, axis, places, source, lambda s, a, b: s.binary(kind, a, b))
+    if reduce != "mean":
+        return made
+    counts = scatter_with(c, c.f.fill(x.shape, "i64", int(include_self)), axis, places, 1, lambda s, a, b: s.add(a, b))
+
+    def mean(s, total, count):
+        count = s.cast(s.max(count, 1), total.type)
+        return s.div(total, count) if types.is_float(total.type) else floor_divide(s, total, count)
+    return c.f.map([made, counts], x.shape, x.type, lambda s, a, n: s.cast(mean(s, s.cast(a, types.compute(a.type)), n), x.type))
+
+
 @op("scatter_reduce.two", "scatter.reduce", "scatter.value_reduce")
 def scatter_reduce(c, x, axis, index, source, reduce=None, *, include_self=True):
     reduce = reduce or c.node.kwargs["reduce"]
-    if reduce not in REDUCTIONS:
-        c.refuse(f"scatter_reduce with reduce={reduce!r} is not compiled")
-    kind = REDUCTIONS[reduce]
-    if not include_self:
-        x = scatter_with(c, x, axis, index, neutral_of(kind, x.type), None)
-    return scatter_with(c, x, axis, index, source, lambda s, a, b: s.binary(kind, a, b))
+    return reduced_at(c, x, axis, index, source, reduce, include_self)
 
 
 def _along(c, x, axis, index, source, accumulate):
@@ -208,18 +223,13 @@ def index_add(c, x, axis, index, source, *, alpha=1):
 
 @op("index_reduce")
 def index_reduce(c, x, axis, index, source, reduce, *, include_self=True):
-    if reduce not in REDUCTIONS:
-        c.refuse(f"index_reduce with reduce={reduce!r} is not compiled")
     shape = x.shape
     if x.rank == 0:
         x, source = c.f.view(x, (1,)), c.f.view(source, (1,))
     axis = c.axis(axis, x.rank)
     held = c.f.view(index, (product(index.shape), *[1] * (x.rank - 1 - axis)))
     places = c.broadcast(held, source.shape)
-    kind = REDUCTIONS[reduce]
-    if not include_self:
-        x = scatter_with(c, x, axis, places, neutral_of(kind, x.type), None)
-    return c.f.view(scatter_with(c, x, axis, places, source, lambda s, a, b: s.binary(kind, a, b)), shape)
+    return c.f.view(reduced_at(c, x, axis, places, source, reduce, include_self), shape)
 
 
 @op("put")
@@ -243,6 +253,29 @@ def index_fill(c, x, axis, index, value):
     return _along(c, x, axis, index, value, False)
 
 
+#: Up to so many boundaries all are compared with each value, which is a reduction over contiguous elements.
+COUNTED = 64
+
+
+def halved(c, values, boundaries, right):
+    """The same by halving: a step for each bit of the number of boundaries."""
+    count, compute = boundaries.shape[-1], c.promoted(*c.node.args[:2])
+
+    def body(s, v):
+        v, place = s.cast(v, compute), s.constant(0, "i64")
+        lead = [s.index(i) for i in range(boundaries.rank - 1)]
+        for bit in reversed(range(count.bit_length())):
+            last = s.add(place, (1 << bit) - 1)
+            there = s.compare("lt", last, count)
+            b = s.cast(s.extract(boundaries, [*lead, s.min(last, count - 1)]), compute)
+            below = s.compare("le" if right else "lt", b, v)
+            if types.is_float(compute):
+                below = s.binary("or", below, s.is_nan(v))
+            place = s.select(s.binary("and", there, below), s.add(place, 1 << bit), place)
+        return s.cast(place, c.type)
+    return c.f.map([values], c.shape, c.type, body)
+
+
 @op("bucketize.Tensor", "searchsorted.Tensor")
 def searchsorted(c, first, second, *, out_int32=False, right=False, side=None, sorter=None):
     """How many boundaries are below (or, from the right, not above) each value."""
@@ -251,6 +284,8 @@ def searchsorted(c, first, second, *, out_int32=False, right=False, side=None, s
     right = right or side == "right"
     if sorter is not None or (boundaries.rank > 1 and values.rank != boundaries.rank):
         c.refuse("searchsorted with a sorter is not compiled")
+    if isinstance(boundaries.shape[-1], int) and boundaries.shape[-1] > COUNTED and 0 not in c.shape:
+        return halved(c, values, boundaries, right)
     loops = values.rank + 1
     lead = [f"d{i}" for i in range(values.rank)]
     access = [f"d{values.rank}"] if boundaries.rank == 1 else lead[:-1] + [f"d{values.rank}"]

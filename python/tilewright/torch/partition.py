@@ -1,7 +1,8 @@
 """Splits a graph into stages that are compiled and stages that run eagerly.
 
 Each node has a stage: the largest of the nodes that it reads, one more where one of the two is compiled and the other is not. Even
-stages are compiled, odd ones run eagerly; so every stage runs once, and reads only what earlier ones have made.
+stages are compiled, odd ones run eagerly; so every stage runs once, and reads only what earlier ones have made. What runs eagerly and
+reads arguments alone is in stage -1, so that it parts no others.
 """
 
 import operator
@@ -67,13 +68,19 @@ def _signature(node):
     return (node.target, text(list(node.args)), tuple((k, text(v)) for k, v in node.kwargs.items()), text(node.meta.get("val")))
 
 
+def writes(node):
+    """An operation that writes to an argument, which others may have to read before."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is None or schema.is_mutable
+
+
 def stages(graph, reasons, results):
     """The stages in order. `results`: the nodes whose tensors the caller gets."""
     of_node, made = {}, {}
     nodes = work_nodes(graph)
     for node in nodes:
         wanted = 1 if node in reasons else 0
-        stage = wanted
+        stage = wanted if writes(node) else -wanted
         for source in node.all_input_nodes:
             if source in of_node:
                 stage = max(stage, of_node[source])

@@ -35,6 +35,7 @@ def unary():
     yield "arccosh", jnp.arccosh, [uniform(1.1, 3, 5, 7)]
     yield "erf_inv", lax.erf_inv, [uniform(-0.99, 0.99, 64)]
     yield "erf_inv of f64", lax.erf_inv, [np.concatenate([R.uniform(-1, 1, 64), [0.999999, -1 + 1e-12, 1e-9]])]
+    yield "gamma", lambda x: (lax.lgamma(x), lax.digamma(x)), [np.concatenate([R.normal(size=64) * 5, [0.5, 1, 2, 30, -0.3, np.inf, np.nan]]).astype(np.float32)]
     yield "round half away", lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), [np.array([0.5, 1.5, -0.5, -2.5, 0.4], np.float32)]
     yield "round half even", jnp.round, [np.array([0.5, 1.5, -0.5, -2.5, 0.4], np.float32)]
     yield "sign of ints", jnp.sign, [integers(-2, 3, 9)]

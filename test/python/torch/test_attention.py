@@ -163,6 +163,14 @@ def test_inside_of_checkpoints(calls):
     assert calls["tilewright::attention_backward"] > 0
 
 
+def test_the_kernels_own_form_inside_of_checkpoints(calls):
+    """PyTorch runs it under a saved state of the generator, for a dropout that is not there."""
+    def function(q, k, v):
+        return torch.utils.checkpoint.checkpoint(lambda *x: attention(*x).sin(), q, k, v, use_reentrant=False)
+    compare(function, tensors([(2, 3, 9, 8)] * 3, None), learned=(0, 1, 2))
+    assert calls["aten::_scaled_dot_product_flash_attention_for_cpu"] > 0
+
+
 def test_autocast(calls):
     """Operands are narrow, the mask too, as autocast narrows them."""
     def function(*inputs):
