@@ -33,7 +33,6 @@ struct ContractionPlan {
   const MatrixUnit *unit = nullptr;
   const MatrixUnit *tailUnit = nullptr; // narrower unit of the same kind for the last, partial vector; null: the same
   bool lanesOnM = false;                // the vector operand is A, lanes run over an m dimension
-  bool lanesOnK = false;                // dot form: vectors run along k, one reduction at the end
   std::optional<unsigned> rowDim;       // nest dimension with the register rows; none for a matrix-vector product
   std::optional<unsigned> laneDim;      // nest dimension with the lanes
   /// Dimensions around rowDim and laneDim that count on where these end, innermost first: rows of an image whose
