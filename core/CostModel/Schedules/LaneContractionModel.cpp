@@ -383,7 +383,7 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
                               bytesTouched(results, tm * unit.m, tn * unit.n, hierarchy.sectorBytes);
               double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock +
                                 exchange.clocks(*shared, issueSlots, perUnit);
-              double hbm = clocksOfArrays(c, double(m) * n * outerCount, elementBytes, *global);
+              double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(elementBytes), *global);
               auto secondsOf = [&](double clocksOfStep) {
                 double clocks =
                     std::max(waves * (steps * otherKCount * clocksOfStep + epilogue), hbm) + launchClocks(chip);
