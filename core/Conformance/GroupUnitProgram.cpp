@@ -20,6 +20,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Conformance/Units.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Machine/ScaleImage.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/BlockAccumulators.h"
@@ -36,7 +37,7 @@ static constexpr int64_t linesOfGroup = 8, tileAlign = 1024;
 
 /// Bytes of a line along k.
 static int64_t lineBytes(const MatrixUnit &unit, const UnitOperand &operand) {
-  return unit.k * bitWidth(operand.element) / 8;
+  return scratchpadBytes(operand, unit.k);
 }
 
 /// Bytes of an operand's tile in the scratchpad: rows of A, columns of B.
@@ -50,7 +51,7 @@ static int64_t tileBytes(const MatrixUnit &unit, bool isA) {
 bool conformance::isOfGroup(const MatrixUnit &unit) {
   auto inLines = [&](const UnitOperand &operand, int64_t lines) {
     return operand.residence == Residence::Scratchpad && operand.layout.numLanes() == 1 &&
-           bitWidth(operand.element) % 8 == 0 && lines % linesOfGroup == 0 &&
+           (bitWidth(operand.element) % 8 == 0 || packedElements(operand)) && lines % linesOfGroup == 0 &&
            llvm::is_contained({16, 32, 64, 128}, lineBytes(unit, operand));
   };
   if (accumulatesInBlock(unit))
@@ -112,29 +113,68 @@ struct Writer {
     return plus(place, i32(element * type.getElementTypeBitWidth() / 8));
   }
 
-  /// Lanes take elements in turn: from their row-major places at `source` to those of lines along k at `destination`.
+  /// Lanes take elements in turn, of packed ones those of `packBytes` bytes: from their row-major places at `source` to
+  /// those of lines along k at `destination`.
   void copy(bool isA, Value source, Value destination) {
     const UnitOperand &operand = isA ? unit.a : unit.b;
-    int64_t bytes = bitWidth(operand.element) / 8, line = lineBytes(unit, operand);
+    const int64_t together = std::max<int64_t>(1, packedElements(operand)), line = lineBytes(unit, operand);
+    const int64_t bytes = scratchpadBytes(operand, together), perLine = unit.k / together;
     auto *head = function.addBlock(), *body = function.addBlock(), *after = function.addBlock();
-    Value element = head->addArgument(b.getI32Type(), loc);
+    Value number = head->addArgument(b.getI32Type(), loc);
     LLVM::BrOp::create(b, loc, ValueRange(lane), head);
     b.setInsertionPointToStart(head);
-    Value more = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ult, element, i32(operand.rows * operand.cols));
+    const int64_t count = (isA ? unit.m : unit.n) * perLine;
+    Value more = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ult, number, i32(count));
     LLVM::CondBrOp::create(b, loc, more, body, after);
     b.setInsertionPointToStart(body);
-    Value row = LLVM::UDivOp::create(b, loc, element, i32(operand.cols));
-    Value col = LLVM::URemOp::create(b, loc, element, i32(operand.cols));
-    Value from = plus(source, LLVM::MulOp::create(b, loc, element, i32(bytes)));
-    Value place = LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, isA ? row : col, i32(line)),
-                                      LLVM::MulOp::create(b, loc, isA ? col : row, i32(bytes)));
+    Value free = LLVM::UDivOp::create(b, loc, number, i32(perLine)),
+          k = LLVM::URemOp::create(b, loc, number, i32(perLine));
+    Value place = LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, free, i32(line)),
+                                      LLVM::MulOp::create(b, loc, k, i32(bytes)));
     // Vectors of 16 bytes are permuted within a line.
     Value flip = LLVM::AndOp::create(b, loc, LLVM::LShrOp::create(b, loc, place, i32(7)), i32(line / 16 - 1));
     place = LLVM::XOrOp::create(b, loc, place, LLVM::ShlOp::create(b, loc, flip, i32(4)));
-    Value moved = LLVM::LoadOp::create(b, loc, b.getIntegerType(8 * bytes), from, /*alignment=*/1);
-    LLVM::StoreOp::create(b, loc, moved, plus(destination, place), /*alignment=*/bytes);
-    LLVM::BrOp::create(b, loc, ValueRange(LLVM::AddOp::create(b, loc, element, i32(unitLanes(unit)))), head);
+    // The first element, and the step from one to the next along k.
+    Value first = LLVM::MulOp::create(b, loc, k, i32(isA ? together : together * operand.cols));
+    first = LLVM::AddOp::create(b, loc, first, isA ? LLVM::MulOp::create(b, loc, free, i32(operand.cols)) : free);
+    if (together > 1) {
+      pack(operand, source, first, isA ? 1 : operand.cols, together, plus(destination, place));
+    } else {
+      Value from = plus(source, LLVM::MulOp::create(b, loc, first, i32(bytes)));
+      Value moved = LLVM::LoadOp::create(b, loc, b.getIntegerType(8 * bytes), from, /*alignment=*/1);
+      LLVM::StoreOp::create(b, loc, moved, plus(destination, place), /*alignment=*/bytes);
+    }
+    LLVM::BrOp::create(b, loc, ValueRange(LLVM::AddOp::create(b, loc, number, i32(unitLanes(unit)))), head);
     b.setInsertionPointToStart(after);
+  }
+  /// `together` elements from `first` on, `step` apart, side by side: word by word.
+  void pack(const UnitOperand &operand, Value source, Value first, int64_t step, int64_t together, Value destination) {
+    constexpr int64_t wordBits = 32;
+    const int64_t bits = bitWidth(operand.element);
+    SmallVector<Value> words(8 * packBytes / wordBits, i32(0));
+    auto add = [&](int64_t word, Value part) { words[word] = LLVM::OrOp::create(b, loc, words[word], part); };
+    for (int64_t e = 0; e < together; ++e) {
+      Value code = bitsOf(source, LLVM::AddOp::create(b, loc, first, i32(e * step)), bits);
+      const int64_t at = e * bits, word = at / wordBits, shift = at % wordBits;
+      add(word, LLVM::ShlOp::create(b, loc, code, i32(shift)));
+      if (shift + bits > wordBits)
+        add(word + 1, LLVM::LShrOp::create(b, loc, code, i32(wordBits - shift)));
+    }
+    for (auto [i, word] : llvm::enumerate(words))
+      LLVM::StoreOp::create(b, loc, word, plus(destination, i32(int64_t(i) * wordBits / 8)),
+                            /*alignment=*/wordBits / 8);
+  }
+  /// Element `index` of `bits` bits at `source`, in one byte or in two.
+  Value bitsOf(Value source, Value index, int64_t bits) {
+    Value bit = LLVM::MulOp::create(b, loc, index, i32(bits)), last = LLVM::AddOp::create(b, loc, bit, i32(bits - 1));
+    auto byteAt = [&](Value position) -> Value {
+      Value place = plus(source, LLVM::LShrOp::create(b, loc, position, i32(3)));
+      Value byte = LLVM::LoadOp::create(b, loc, b.getI8Type(), place, /*alignment=*/1);
+      return LLVM::ZExtOp::create(b, loc, b.getI32Type(), byte);
+    };
+    Value both = LLVM::OrOp::create(b, loc, byteAt(bit), LLVM::ShlOp::create(b, loc, byteAt(last), i32(8)));
+    both = LLVM::LShrOp::create(b, loc, both, LLVM::AndOp::create(b, loc, bit, i32(7)));
+    return LLVM::AndOp::create(b, loc, both, i32((int64_t(1) << bits) - 1));
   }
 };
 

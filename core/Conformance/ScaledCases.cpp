@@ -14,6 +14,7 @@
 
 #include "core/Conformance/Case.h"
 #include "core/Conformance/ProgramText.h"
+#include "tilewright/UnitModel.h"
 
 #include <cmath>
 
@@ -23,13 +24,28 @@ using T = ElementType;
 
 namespace {
 
+/// Floats of 4 or 6 bits, which arrays hold in the low bits of bytes.
+struct Narrow {
+  const char *name;
+  ElementKind kind;
+};
+constexpr Narrow fours{"f4E2M1FN", ElementKind::F4E2M1}, sixes{"f6E3M2FN", ElementKind::F6E3M2};
+
 struct ScaledProduct {
-  T a, b, scale;
+  T a, b, scale; // A and B of I8: codes of `narrow`
   int64_t block;
   bool ofBAlone;
   Dim m, n, k;
+  const Narrow *narrow = nullptr;
 
   Dim blocks() const { return {(k.size + block - 1) / block}; }
+  /// Element `i` of an array of A or B.
+  double get(const Array &array, int64_t i) const {
+    if (!narrow)
+      return array.get(i);
+    const auto code = static_cast<unsigned char>(static_cast<int64_t>(array.get(i)));
+    return readElement(narrow->kind, &code, 0);
+  }
 };
 
 std::string writeScaled(ProgramText &text, const ScaledProduct &p) {
@@ -45,7 +61,14 @@ std::string writeScaled(ProgramText &text, const ScaledProduct &p) {
     add(p.scale, {p.m, p.blocks()}, "d0, " + number);
   Operand sum{text.filled(T::F32, {p.m, p.n}, "0.0"), T::F32, {p.m, p.n}, "d0, d1"};
   return text.generic(3, 1, operands, sum, [&](const std::vector<std::string> &v) {
-    auto wide = [&](size_t i) { return text.convert(v[i], operands[i].type, T::F32); };
+    auto wide = [&](size_t i) {
+      if (!p.narrow || i > 1)
+        return text.convert(v[i], operands[i].type, T::F32);
+      const std::string bits = "i" + std::to_string(bitWidth(p.narrow->kind)), type = p.narrow->name;
+      std::string code = text.add("arith.trunci " + v[i] + " : i8 to " + bits);
+      code = text.add("arith.bitcast " + code + " : " + bits + " to " + type);
+      return text.add("arith.extf " + code + " : " + type + " to f32");
+    };
     auto times = [&](const std::string &x, const std::string &y) {
       return text.add("arith.mulf " + x + ", " + y + " : f32");
     };
@@ -65,12 +88,12 @@ Expected expectScaled(const ScaledProduct &p, const Arrays &inputs) {
       double sum = 0, magnitude = 0;
       bool open = false; // nothing can be said
       for (int64_t l = 0; l < k; ++l) {
-        const double x = inputs[0].get(i * k + l), y = inputs[1].get(j * k + l);
+        const double x = p.get(inputs[0], i * k + l), y = p.get(inputs[1], j * k + l);
         const double ofB = inputs[2].get(j * blocks + l / p.block);
         const double ofA = p.ofBAlone ? 1 : inputs[3].get(i * blocks + l / p.block);
         sum += x * ofA * (y * ofB);
         magnitude += std::fabs(x * ofA * (y * ofB));
-        open |= dependsOnFlush(x, p.a, y, p.b);
+        open |= !p.narrow && dependsOnFlush(x, p.a, y, p.b);
       }
       expected.value[i * n + j] = sum;
       expected.bound[i * n + j] = open ? INFINITY : sumBound(T::F32, k + roundings, magnitude);
@@ -91,7 +114,8 @@ Case scaledCase(const ScaledProduct &p, bool quick) {
                       sizesOf({p.m, p.n}),
                       [p](const Arrays &arrays) { return expectScaled(p, arrays); },
                       {Values::Random, Values::Extreme}};
-  std::string types = std::string(nameOf(p.a)) + "." + nameOf(p.b) + "." + nameOf(p.scale) + ".f32";
+  auto named = [&](T type) { return p.narrow ? p.narrow->name : nameOf(type); };
+  std::string types = std::string(named(p.a)) + "." + named(p.b) + "." + nameOf(p.scale) + ".f32";
   return {"contraction",
           "scaled-matmul",
           types,
@@ -115,4 +139,10 @@ void conformance::addScaled(std::vector<Case> &cases) {
           ScaledProduct p{a, b, scale, block, ofBAlone, shape[0], shape[1], shape[2]};
           cases.push_back(scaledCase(p, &shape == &shapes[0] && (block == 32 || scale == T::F8E8M0FNU) && !ofBAlone));
         }
+  for (auto [narrow, block, scale] :
+       {std::tuple(&fours, int64_t(32), T::F8E8M0FNU), std::tuple(&fours, int64_t(16), T::F8E4M3FN),
+        std::tuple(&sixes, int64_t(32), T::F8E8M0FNU)}) {
+    ScaledProduct p{T::I8, T::I8, scale, block, /*ofBAlone=*/false, {33}, {47}, {544}, narrow};
+    cases.push_back(scaledCase(p, /*quick=*/true));
+  }
 }

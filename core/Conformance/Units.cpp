@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Conformance/Units.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Machine/RecordTypes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
@@ -72,8 +73,11 @@ static void writeFragment(const UnitOperand &operand, llvm::ArrayRef<double> mat
 static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme, std::mt19937 &random,
                                         std::vector<char> &bytes) {
   std::vector<double> matrix(operand.rows * operand.cols);
-  for (double &value : matrix)
+  for (double &value : matrix) {
     value = drawElement(operand.element, extreme, random);
+    if (isUnsignedScale(operand))
+      value = std::fabs(value);
+  }
   writeFragment(operand, matrix, bytes);
   return matrix;
 }

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/AccumulatorMemory.h"
-#include "core/Analysis/ElementType.h"
 #include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Barriers.h"
 #include "core/Emulator/Collectives.h"
@@ -210,9 +209,7 @@ void AccumulatorIssue::run() const {
           Slot place = runner->slotOf(2, row, col);
           return reinterpret_cast<char *>(&memory.words[(entry + place.element) * memory.rows + place.lane]);
         }
-        bool rowIsLine = operands[operand].kInner == (operand == 0);
-        int64_t bytes = elementBytes(operand == 0 ? unit.a.element : unit.b.element);
-        return operands[operand].at(rowIsLine ? row : col, rowIsLine ? col : row, bytes);
+        return elementOf(operands[operand], operand == 0 ? unit.a : unit.b, operand == 0, row, col);
       },
       useC);
 }

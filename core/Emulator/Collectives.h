@@ -38,6 +38,9 @@ void columns(Lane &lane, uint32_t site, void *row, uint32_t elementBytes, uint32
 void issueUnit(Lane &lane, uint32_t site, char *frame);
 /// One that a group of subgroups issues on described matrices (GroupUnits.cpp).
 void issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame);
+/// Where element (row, col) of A, or of B, lies that `matrix` describes; of packed ones, the `packBytes` bytes that it
+/// is in.
+char *elementOf(const DescribedMatrix &matrix, const UnitOperand &operand, bool isA, int64_t row, int64_t col);
 /// Checks and counts what a unit of `lane` that knows `order` reads by a description: 16-byte vectors, those of 8 lines
 /// at once.
 bool readDescribed(Lane &lane, const Order &order, uint32_t site, const MatrixUnit &unit, int operand,

@@ -18,9 +18,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/ElementType.h"
 #include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Collectives.h"
+#include "core/Machine/PackedElements.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -42,26 +42,34 @@ char *DescribedMatrix::at(int64_t outer, int64_t inner, int64_t elementBytes) co
   return reinterpret_cast<char *>(address ^ (((address >> 7) & (matrix.lineBytes / 16 - 1)) << 4));
 }
 
-/// The lines of an operand (0: A, 1: B) and their length.
+char *tilewright::elementOf(const DescribedMatrix &matrix, const UnitOperand &operand, bool isA, int64_t row,
+                            int64_t col) {
+  const bool rowIsLine = matrix.kInner == isA;
+  int64_t inner = rowIsLine ? col : row;
+  if (const int64_t packed = packedElements(operand))
+    inner = inner / packed * packed;
+  return matrix.at(rowIsLine ? row : col, scratchpadBytes(operand, inner), 1);
+}
+
+/// The lines of an operand (0: A, 1: B) and their bytes.
 static std::pair<int64_t, int64_t> linesOf(const MatrixUnit &unit, int operand, bool kInner) {
-  int64_t free = operand == 0 ? unit.m : unit.n;
-  return kInner ? std::pair(free, unit.k) : std::pair(unit.k, free);
+  const UnitOperand &o = operand == 0 ? unit.a : unit.b;
+  const int64_t free = operand == 0 ? unit.m : unit.n;
+  return kInner ? std::pair(free, scratchpadBytes(o, unit.k)) : std::pair(unit.k, scratchpadBytes(o, free));
 }
 
 bool tilewright::readDescribed(Lane &lane, const Order &order, uint32_t site, const MatrixUnit &unit, int operand,
                                const DescribedMatrix &matrix, uint32_t stamp) {
   Machine &machine = *lane.machine;
   constexpr int64_t vectorBytes = 16, groupLines = 8;
-  const UnitOperand &o = operand == 0 ? unit.a : unit.b;
-  int64_t elementBytes = tilewright::elementBytes(o.element);
   auto [lines, length] = linesOf(unit, operand, matrix.kInner);
   uint32_t agent = lane.cluster->agents.engine(unitEngine, lane.number);
   for (int64_t line = 0; line < lines; line += groupLines)
-    for (int64_t inner = 0; inner < length; inner += vectorBytes / elementBytes) {
+    for (int64_t inner = 0; inner < length; inner += vectorBytes) {
       uint64_t addresses[groupLines];
       unsigned numbers[groupLines];
       for (int64_t i = 0; i < groupLines; ++i) {
-        char *vector = matrix.at(line + i, inner, elementBytes);
+        char *vector = matrix.at(line + i, inner, 1);
         addresses[i] = reinterpret_cast<uint64_t>(vector);
         numbers[i] = i;
         if (machine.checks)
@@ -96,9 +104,7 @@ void GroupIssue::run(Accumulator &sums) const {
   runner->run(
       frames,
       [&](int operand, int64_t row, int64_t col) {
-        bool rowIsLine = operands[operand].kInner == (operand == 0);
-        int64_t bytes = std::max(1u, bitWidth(operand == 0 ? unit.a.element : unit.b.element) / 8);
-        return operands[operand].at(rowIsLine ? row : col, rowIsLine ? col : row, bytes);
+        return elementOf(operands[operand], operand == 0 ? unit.a : unit.b, operand == 0, row, col);
       },
       /*useC=*/true);
   for (int64_t lane = 0; lane < runner->lanes && !registers.empty(); ++lane)

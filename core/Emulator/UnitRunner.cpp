@@ -11,13 +11,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/UnitRunner.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Machine/UnitOperands.h"
 #include "core/Runtime/Array.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 using namespace tilewright;
@@ -177,10 +180,15 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
   const UnitOperand &o = operand(index);
   withDecoder(o.element, [&](auto decode) {
     if (inMemory(index)) {
+      const int64_t packed = std::max<int64_t>(1, packedElements(o));
       for (int64_t row = 0; row < o.rows; ++row) {
         for (int64_t col = 0; col < o.cols; ++col)
-          matrix[row * o.cols + col] = decode(addressOf(index, row, col), 0);
+          matrix[row * o.cols + col] = decode(addressOf(index, row, col), (index == 0 ? col : row) % packed);
       }
+      if (isUnsignedScale(o)) // what the unit makes of a sign is not known
+        std::replace_if(
+            matrix, matrix + o.rows * o.cols, [](double scale) { return std::signbit(scale); },
+            std::numeric_limits<double>::quiet_NaN());
       return;
     }
     if (positions[index].size() == slots[index].size()) { // each element in one place: lane after lane

@@ -15,6 +15,7 @@
 #include "core/Machine/RecordChecks.h"
 #include "core/Machine/CoreCommand.h"
 #include "core/Machine/IrFunction.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Machine/RecordTypes.h"
 #include "core/Machine/ScaleImage.h"
 #include "core/Machine/UnitOperands.h"
@@ -90,6 +91,29 @@ static bool checkCovers(const MatrixUnit &unit, const std::string &field, const 
   return true;
 }
 
+/// Operands that a unit reads by itself: how many narrow elements lie together, in lines along k.
+static void checkPacking(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
+  const std::string field(1, llvm::toLower(letter));
+  const bool isNarrow = isPackedFloat(operand);
+  const int64_t bits = bitWidth(operand.element), packed = packedElements(operand);
+  if (operand.storage.empty()) {
+    if (isNarrow && accumulatesInBlock(unit))
+      messages.push_back(formatv("field '{0}' holds {1} in a scratchpad, but no 'storage' says how many lie in {2} "
+                                 "bytes; write \"<{3} x i{4}>\" where that many lie side by side, or \"<16 x i{4}>\"",
+                                 field, elementName(operand.element), packBytes, 8 * packBytes / bits, bits));
+    return;
+  }
+  if (!isNarrow || !packed || packed % packBytes != 0 || packed * bits > 8 * packBytes || unit.k % packed != 0)
+    messages.push_back(formatv("field '{0}' has the 'storage' \"{1}\"; in a scratchpad it says how many floats of 4 or "
+                               "6 bits lie in {2} bytes, a multiple of {2} that these have room for and that divides k "
+                               "({3}), such as \"<16 x i{4}>\"",
+                               field, operand.storage, packBytes, unit.k, bits));
+  const char *alongK = letter == 'A' ? "row" : "column";
+  if (packed && (operand.majors.size() != 1 || operand.majors.front() != alongK))
+    messages.push_back(
+        formatv("field '{0}' has elements packed along k, so its one storage order is \"{1}\"", field, alongK));
+}
+
 /// Scales in the memory of the accumulators: whole bytes, a word for each row, and lanes after each other.
 static void checkScalesInBlock(const MatrixUnit &unit, const char *field, const UnitOperand &scale, bool isA,
                                Messages &messages) {
@@ -102,6 +126,15 @@ static void checkScalesInBlock(const MatrixUnit &unit, const char *field, const 
     messages.push_back(formatv("field '{0}' has {1} scales of {2} bits for a row of an instruction; they are whole "
                                "bytes, and fit a word of 32 bits",
                                field, blocks, bitWidth(scale.element)));
+  if (!scale.storage.empty() && (!isUnsignedScale(scale) || !isSigned(scale.element)))
+    messages.push_back(
+        formatv("field '{0}' has the 'storage' \"{1}\"; of scales in a memory of the block it can say that "
+                "they have no sign, by an integer one bit narrower: \"i{2}\"",
+                field, scale.storage, bitWidth(scale.element) - 1));
+  if (isUnsignedScale(scale) && !packedElements(isA ? unit.a : unit.b))
+    messages.push_back(formatv("field '{0}' has scales without signs, which go to the elements where those are packed; "
+                               "give field '{1}' a 'storage' such as \"<32 x i4>\"",
+                               field, isA ? "a" : "b"));
   for (int64_t lane = 0; lane < lanes; ++lane)
     for (int64_t element = 0; element < scale.layout.numElements(); ++element) {
       const Position p = scale.layout.at(lane, element);
@@ -187,6 +220,8 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
     return;
   if (operand.element == ElementKind::F8E8M0)
     messages.push_back(formatv("field '{0}' holds f8e8m0, which has neither sign nor zero: only scales do", field));
+  if (letter != 'C' && operand.residence == Residence::Scratchpad)
+    checkPacking(unit, letter, operand, messages);
   bool lanes = operand.residence == Residence::LaneRegisters;
   bool readBack = letter == 'C' && operand.residence == Residence::Accumulator;
   if (!lanes && !readBack && operand.layout.numLanes() != 1)

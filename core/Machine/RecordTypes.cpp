@@ -111,7 +111,9 @@ std::vector<std::string> tilewright::checkTypes(StringRef field, const UnitOpera
   context.loadDialect<LLVM::LLVMDialect>();
   if (valued)
     checkValueType(*operand.opaque, field, context, messages);
-  if (!operand.storage.empty())
+  // In memories the field says how elements lie, which the checks of the unit read.
+  const bool inMemory = operand.residence == Residence::Scratchpad || operand.residence == Residence::Accumulator;
+  if (!operand.storage.empty() && !inMemory)
     checkStorage(operand, field, laneBits, context, messages);
   return messages;
 }

@@ -205,7 +205,9 @@ class InAccumulator<string memory_, Layout layout_ = RowMajor> : Residence<"Accu
 class Operand<Elem element_, Residence residence_> {
   Elem element = element_;
   Residence residence = residence_;
-  string storage = ""; // LLVM type of one element of the vector that carries it where its own does not work: "i16" for bf16
+  // LLVM type of one element of the vector that carries it where its own does not work: "i16" for bf16. In a scratchpad what 16
+  // bytes hold of elements narrower than a byte: "<32 x i4>". Of scales in an accumulator memory "i7": f8e4m3 without its sign.
+  string storage = "";
 }
 
 //===----------------------------------------------------------------------===//

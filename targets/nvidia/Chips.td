@@ -105,6 +105,14 @@ defvar HopperUnits = [
     wgmma_m64n16k16_bf16_f32_a, wgmma_m64n32k16_bf16_f32_a, wgmma_m64n64k16_bf16_f32_a, wgmma_m64n128k16_bf16_f32_a,
     wgmma_m64n256k16_bf16_f32_a] # AdaUnits;
 
+/// Those with scales: of each width of a tile one type for both operands, of some all pairs.
+defvar ScaledUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar,
+    !foreach(each, MxFormats, !cast<MatrixUnit>("tcgen05_m128n" # n # "k32_mx_" # each.name # "_f32")),
+    [!cast<MatrixUnit>("tcgen05_m128n" # n # "k64_mxf4_f32"), !cast<MatrixUnit>("tcgen05_m128n" # n # "k64_nvf4_f32")]));
+defvar MixedScaledUnits = !foldl([]<MatrixUnit>, MixedWidths, sofar, n, !foldl(sofar, MxFormats, ofA, a, !listconcat(ofA,
+    !foreach(b, !filter(each, MxFormats, !ne(each.name, a.name)),
+        !cast<MatrixUnit>("tcgen05_m128n" # n # "k32_mx_" # a.name # "_" # b.name # "_f32")))));
+
 defvar BlackwellUnits = [
     tcgen05_m128n16k16_f16_f32, tcgen05_m128n32k16_f16_f32, tcgen05_m128n64k16_f16_f32, tcgen05_m128n96k16_f16_f32,
     tcgen05_m128n128k16_f16_f32, tcgen05_m128n192k16_f16_f32, tcgen05_m128n256k16_f16_f32, tcgen05_m128n16k16_bf16_f32,
@@ -123,16 +131,7 @@ defvar BlackwellUnits = [
     tcgen05_m128n128k32_e4m3_e5m2_f32, tcgen05_m128n192k32_e4m3_e5m2_f32, tcgen05_m128n256k32_e4m3_e5m2_f32,
     tcgen05_m128n16k32_e5m2_e4m3_f32, tcgen05_m128n32k32_e5m2_e4m3_f32, tcgen05_m128n64k32_e5m2_e4m3_f32,
     tcgen05_m128n96k32_e5m2_e4m3_f32, tcgen05_m128n128k32_e5m2_e4m3_f32, tcgen05_m128n192k32_e5m2_e4m3_f32,
-    tcgen05_m128n256k32_e5m2_e4m3_f32,
-    tcgen05_m128n32k32_mx_e4m3_f32, tcgen05_m128n32k32_mx_e5m2_f32, tcgen05_m128n32k32_mx_e4m3_e5m2_f32,
-    tcgen05_m128n32k32_mx_e5m2_e4m3_f32, tcgen05_m128n64k32_mx_e4m3_f32, tcgen05_m128n64k32_mx_e5m2_f32,
-    tcgen05_m128n64k32_mx_e4m3_e5m2_f32, tcgen05_m128n64k32_mx_e5m2_e4m3_f32, tcgen05_m128n96k32_mx_e4m3_f32,
-    tcgen05_m128n96k32_mx_e5m2_f32, tcgen05_m128n96k32_mx_e4m3_e5m2_f32, tcgen05_m128n96k32_mx_e5m2_e4m3_f32,
-    tcgen05_m128n128k32_mx_e4m3_f32, tcgen05_m128n128k32_mx_e5m2_f32, tcgen05_m128n128k32_mx_e4m3_e5m2_f32,
-    tcgen05_m128n128k32_mx_e5m2_e4m3_f32, tcgen05_m128n192k32_mx_e4m3_f32, tcgen05_m128n192k32_mx_e5m2_f32,
-    tcgen05_m128n192k32_mx_e4m3_e5m2_f32, tcgen05_m128n192k32_mx_e5m2_e4m3_f32, tcgen05_m128n256k32_mx_e4m3_f32,
-    tcgen05_m128n256k32_mx_e5m2_f32, tcgen05_m128n256k32_mx_e4m3_e5m2_f32,
-    tcgen05_m128n256k32_mx_e5m2_e4m3_f32] # AdaUnits;
+    tcgen05_m128n256k32_e5m2_e4m3_f32] # ScaledUnits # MixedScaledUnits # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.

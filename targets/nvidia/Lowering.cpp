@@ -278,6 +278,12 @@ public:
         return 1;
       case ElementKind::TF32:
         return 2;
+      case ElementKind::F6E2M3:
+        return 3;
+      case ElementKind::F6E3M2:
+        return 4;
+      case ElementKind::F4E2M1: // the kinds of this type alone have a number of their own for it
+        return StringRef(unit.emit.name).contains("mxf8f6f4") ? 5 : 1;
       default:
         return 0; // f16, e4m3, u8
       }
@@ -311,21 +317,21 @@ public:
                                accumulates, Value(), Value());
     return true;
   }
-  /// Beside these, bits 4-5 and 29-30 the bytes of words that scales of B and of A stand in, and bit 23: they are
-  /// powers of two.
+  /// Beside these, bits 4-5 and 29-30 the first byte of a word that scales of B and of A stand in, and bit 23: they are
+  /// powers of two (else e4m3).
   bool emitScaledUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
                           bool bKInner, Value address, Value accumulates,
                           ArrayRef<ScalesInBlock> scales) const override {
     if (scales.size() != 2)
       return false;
+    const bool arePowers = unit.scales->a.element == ElementKind::F8E8M0;
     const int64_t fields =
-        fieldsOf(unit, aKInner, bKInner) | scales[1].first << 4 | int64_t(1) << 23 | scales[0].first << 29;
+        fieldsOf(unit, aKInner, bKInner) | scales[1].first << 4 | int64_t(arePowers) << 23 | scales[0].first << 29;
     // The dialect's op names no size of the scales, which PTX knows from 8.8 on.
+    const std::string text = unit.emit.name + " [$0], $1, $2, $3, [$4], [$5], $6;";
     LLVM::InlineAsmOp::create(
         builder, loc, TypeRange(),
-        ValueRange{address, a, b, i32(builder, loc, fields), scales[0].address, scales[1].address, accumulates},
-        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [$0], $1, $2, $3, "
-        "[$4], [$5], $6;",
+        ValueRange{address, a, b, i32(builder, loc, fields), scales[0].address, scales[1].address, accumulates}, text,
         "r,l,l,r,r,r,b,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
         LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
     return true;

@@ -154,16 +154,42 @@ class Tcgen05<int n, Elem ea, Elem eb, Elem sum, int width> : MatrixUnit<128, n,
   let completion = Barrier;
   let emit = MlirOp<"nvvm.tcgen05.mma", ["C", "DescA", "DescB", "UseC"]>;
 }
-/// kind::mxf8f6f4 with .scale_vec::1X: a scale for 32 elements along k, which is the unit's. Of four k's each has a byte of
-/// a word: lane l of each warp of the rows has rows l, l + 32, .. of A, columns of B ("Block Scaling", "Scale Factor A ID").
-class Tcgen05Scaled<int n, Elem ea, Elem eb> : Tcgen05<n, ea, eb, f32, 8> {
-  let scaleBlock = 32;
-  let scaleA = Operand<f8e8m0, InAccumulator<"tensor", Layout<[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
-                                                              [[32, 0], [64, 0]]>>>;
-  let scaleB = Operand<f8e8m0, InAccumulator<"tensor", Layout<[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], [],
-                                                              [Repeat<!div(n, 32), 0, 32>]>>>;
-  let emit = InlineAsm<"tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X",
+/// `held`: what 16 bytes of a line along k, of `major`, hold of narrow elements; empty: elements have bytes of their own.
+class InLines<Elem e, string major, string held>
+    : Operand<e, InScratchpad<"shared", !if(!empty(held), ["row", "column"], [major]), Swizzles>> { let storage = held; }
+class ScaleInMemory<Elem e, Layout layout, string held> : Operand<e, InAccumulator<"tensor", layout>> { let storage = held; }
+/// .block_scale: rows have a byte of a word for each block along k of the instruction, whose bytes other instructions share.
+/// Lane l of each warp of the rows has rows l, l + 32, .. of A, columns of B ("Block Scaling", "Scale Factor A ID").
+class Tcgen05Scaled<int n, Elem ea, Elem eb, int width, string kind, int block, Elem scale, string held>
+    : Tcgen05<n, ea, eb, f32, width> {
+  defvar blocks = !div(!div(256, width), block);
+  defvar along = !filter(s, [1, 2], !lt(s, blocks));
+  let scaleBlock = block;
+  let scaleA = ScaleInMemory<scale, Layout<[[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]],
+                                           !foreach(s, along, [0, s]) # [[32, 0], [64, 0]]>, held>;
+  let scaleB = ScaleInMemory<scale, Layout<[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], !foreach(s, along, [s, 0]),
+                                           [Repeat<!div(n, 32), 0, 32>]>, held>;
+  let emit = InlineAsm<"tcgen05.mma.cta_group::1.kind::" # kind # ".block_scale.scale_vec::" # blocks # "X",
                        ["C", "DescA", "DescB", "ScaleA", "ScaleB", "UseC"]>;
+}
+/// kind::mxf8f6f4: a scale for all of the instruction's k. Of narrow elements 16 take 16 bytes: the first 8 or 12 of them.
+class MxFormat<string name_, Elem element_, string held_ = ""> {
+  string name = name_;
+  Elem element = element_;
+  string held = held_;
+}
+defvar MxFormats = [MxFormat<"e4m3", f8e4m3>, MxFormat<"e5m2", f8e5m2>, MxFormat<"e2m3", f6e2m3, "<16 x i6>">,
+                    MxFormat<"e3m2", f6e3m2, "<16 x i6>">, MxFormat<"e2m1", f4e2m1, "<16 x i4>">];
+class Tcgen05Mx<int n, MxFormat ofA, MxFormat ofB>
+    : Tcgen05Scaled<n, ofA.element, ofB.element, 8, "mxf8f6f4", 32, f8e8m0, ""> {
+  let a = InLines<ofA.element, "row", ofA.held>;
+  let b = InLines<ofB.element, "column", ofB.held>;
+}
+/// kind::mxf4 (a power of two for 32 elements) and kind::mxf4nvf4 (e4m3 without a sign for 16): two elements in a byte.
+class Tcgen05Fours<int n, string kind, int block, Elem scale, string held>
+    : Tcgen05Scaled<n, f4e2m1, f4e2m1, 4, kind, block, scale, held> {
+  let a = InLines<f4e2m1, "row", "<32 x i4>">;
+  let b = InLines<f4e2m1, "column", "<32 x i4>">;
 }
 foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
@@ -177,10 +203,15 @@ foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   def tcgen05_m128n # n # k32_e5m2_e4m3_f32 : Tcgen05<n, f8e5m2, f8e4m3, f32, 8>;
 }
 foreach n = [32, 64, 96, 128, 192, 256] in {
-  def tcgen05_m128n # n # k32_mx_e4m3_f32 : Tcgen05Scaled<n, f8e4m3, f8e4m3>;
-  def tcgen05_m128n # n # k32_mx_e5m2_f32 : Tcgen05Scaled<n, f8e5m2, f8e5m2>;
-  def tcgen05_m128n # n # k32_mx_e4m3_e5m2_f32 : Tcgen05Scaled<n, f8e4m3, f8e5m2>;
-  def tcgen05_m128n # n # k32_mx_e5m2_e4m3_f32 : Tcgen05Scaled<n, f8e5m2, f8e4m3>;
+  foreach x = MxFormats in
+    def tcgen05_m128n # n # k32_mx_ # x.name # _f32 : Tcgen05Mx<n, x, x>;
+  def tcgen05_m128n # n # k64_mxf4_f32 : Tcgen05Fours<n, "mxf4", 32, f8e8m0, "">;
+  def tcgen05_m128n # n # k64_nvf4_f32 : Tcgen05Fours<n, "mxf4nvf4", 16, f8e4m3, "i7">;
 }
+defvar MixedWidths = [64, 128, 256]; // of operands of two types, of which there are many pairs
+foreach n = MixedWidths in
+  foreach x = MxFormats in
+    foreach y = !filter(each, MxFormats, !ne(each.name, x.name)) in
+      def tcgen05_m128n # n # k32_mx_ # x.name # _ # y.name # _f32 : Tcgen05Mx<n, x, y>;
 
 #endif // TILEWRIGHT_NVIDIA_MATRIXUNITS

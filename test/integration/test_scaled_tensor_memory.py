@@ -47,8 +47,8 @@ def forced(text, fields):
 
 #: Whole tiles; rests in m, n and k with one and two groups; k that ends inside of a block; a tile that no power of two is.
 SHAPES = [((128, 64, 256), (E4, E4), "block_m=128,block_n=64,stages=2"), ((300, 136, 208), (E4, E5), "block_m=256,block_n=64"),
-          ((130, 100, 144), (E5, E4), "block_m=128,block_n=32"), ((257, 200, 400), (E5, E5), "block_m=128,block_n=96"),
-          ((150, 260, 272), (E4, E4), "block_m=256,block_n=128,subgroups_m=1")]
+          ((130, 100, 144), (E4, E4), "block_m=128,block_n=32"), ((257, 200, 400), (E5, E5), "block_m=128,block_n=96"),
+          ((150, 260, 272), (E5, E4), "block_m=256,block_n=128,subgroups_m=1")]
 
 
 @pytest.mark.parametrize("shape, types, tile", SHAPES)

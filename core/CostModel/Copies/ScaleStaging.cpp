@@ -27,7 +27,7 @@ struct ScaledSide {
   const ContractionOperand *operand;
   ScaleImage image;
   unsigned freeDim;
-  int64_t images; // of a block's tile
+  int64_t images; // of a block's tile and a step
   int64_t own;    // of these, those that a group takes
   int64_t block;  // rows (columns) of the tile
 };
@@ -36,12 +36,16 @@ struct ScaledSide {
 static SmallVector<ScaledSide, 2> sidesOf(const LaneContractionPlan &plan, const Contraction &c,
                                           const CopyEngine &engine) {
   SmallVector<ScaledSide, 2> sides;
+  auto add = [&](const ContractionOperand &operand, bool isA, unsigned freeDim, int64_t groups, int64_t units,
+                 int64_t block) {
+    const ScaleImage image = scaleImage(*plan.unit, isA, engine);
+    const int64_t own = units * (plan.depth / (plan.unit->scales->block * image.blocksOfWord));
+    sides.push_back({&operand, image, freeDim, groups * own, own, block});
+  };
   if (c.a.scale)
-    sides.push_back({&c.a, scaleImage(*plan.unit, true, engine), plan.mDim, plan.subgroupsM * plan.tilesM, plan.tilesM,
-                     plan.blockM()});
+    add(c.a, true, plan.mDim, plan.subgroupsM, plan.tilesM, plan.blockM());
   if (c.b.scale)
-    sides.push_back({&c.b, scaleImage(*plan.unit, false, engine), plan.nDim, plan.subgroupsN * plan.tilesN, plan.tilesN,
-                     plan.blockN()});
+    add(c.b, false, plan.nDim, plan.subgroupsN, plan.tilesN, plan.blockN());
   return sides;
 }
 
@@ -67,25 +71,21 @@ static bool isPlain(const ScaledSide &side, const LaneContractionPlan &plan, con
          imageRank + outer <= engine.maxRank;
 }
 
-int64_t tilewright::depthOfScales(const MatrixUnit &unit, const TargetDescription &chip) {
-  const CopyEngine *engine = findsScalesInBlock(unit) ? scaleEngine(unit, chip.graph()) : nullptr;
-  return engine ? unit.scales->block * scaleImage(unit, unit.scales->hasA(), *engine).blocksOfWord : 0;
-}
-
 std::optional<ScaleStaging> tilewright::stageScales(const LaneContractionPlan &plan, const Contraction &c,
                                                     const TargetDescription &chip, const CopyEngine &engine,
                                                     int64_t lineBytes) {
   if (!findsScalesInBlock(*plan.unit))
     return ScaleStaging();
   const CopyEngine *into = scaleEngine(*plan.unit, chip.graph());
-  if (!into || !plan.otherK.empty() || plan.cluster > 1 || depthOfScales(*plan.unit, chip) != plan.depth)
+  if (!into || !plan.otherK.empty() || plan.cluster > 1)
     return std::nullopt;
   ScaleStaging staging;
   int64_t copied = 0; // bytes
   for (const ScaledSide &side : sidesOf(plan, c, *into)) {
     // Images are whole lines, and a line whole rows of them; the lanes of whole subgroups write an image.
     const int64_t image = side.image.accessBytes();
-    if (!isPlain(side, plan, c, engine) || image % lineBytes != 0 || lineBytes % side.image.access != 0 ||
+    if (plan.depth % (plan.unit->scales->block * side.image.blocksOfWord) != 0 || !isPlain(side, plan, c, engine) ||
+        image % lineBytes != 0 || lineBytes % side.image.access != 0 ||
         image / ScaleImage::wordBytes % chip.graph().lockstepLevel()->count != 0)
       return std::nullopt;
     staging.stageBytes += side.images * side.image.bytes();

@@ -29,13 +29,10 @@ struct ScaleStaging {
 };
 
 /// Nullopt: the plan's unit finds scales in a memory of the block, but not these, or not so: sizes are dynamic, a
-/// word's scales are not those of a step, or an array of images has more dimensions than `engine`, which copies tiles
+/// step takes no whole words of scales, or an array of images has more dimensions than `engine`, which copies tiles
 /// in lines of `lineBytes`, tells apart. Nothing for other units.
 std::optional<ScaleStaging> stageScales(const LaneContractionPlan &plan, const Contraction &c,
                                         const TargetDescription &chip, const CopyEngine &engine, int64_t lineBytes);
-
-/// Elements along k whose scales share a word of the memory; 0: the unit finds none there.
-int64_t depthOfScales(const MatrixUnit &unit, const TargetDescription &chip);
 
 /// Seconds of the launches that write images for the plan; 0 for units that find no scales in a memory of the block.
 double imageSeconds(const LaneContractionPlan &plan, const Contraction &c, const TargetDescription &chip);

@@ -63,10 +63,10 @@ inline double indexBytes(const Contraction &c, const ContractionOperand &operand
 }
 
 /// Clocks in which `global` moves the operands and `results` elements once.
-inline double clocksOfArrays(const Contraction &c, double results, int64_t elementBytes, const Memory &global) {
+inline double clocksOfArrays(const Contraction &c, double results, double elementBytes, const Memory &global) {
   const double elements = elementsOf(c, c.a) + elementsOf(c, c.b) + results;
   const double beside = scaleBytes(c, c.a) + scaleBytes(c, c.b) + indexBytes(c, c.a);
-  return (elements * double(elementBytes) + beside) / global.bytesPerClock;
+  return (elements * elementBytes + beside) / global.bytesPerClock;
 }
 
 } // namespace tilewright

@@ -20,12 +20,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Copies/ElementPacking.h"
 #include "core/CostModel/Copies/ScaleStaging.h"
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Machine/ScaleImage.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
@@ -125,6 +127,43 @@ int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupL
   return std::min(share, own->entries) / step * step;
 }
 
+namespace {
+/// How the lines of both operands lie that a unit reads.
+struct UnitLines {
+  int64_t depth = 0; // elements along k that a line of lineBytes has room for
+  bool aInK = true, bInK = true;
+};
+} // namespace
+
+/// How lines of the tiles of `c` lie for `unit`, which takes its elements: as the engine cuts them out of the arrays of
+/// the program, or out of those that a launch packs. Nullopt: they do not, or not where the unit reads them.
+static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contraction &c, const LaneContractionPlan &base,
+                                        const LaneHierarchy &hierarchy, const CopyEngine &engine) {
+  UnitLines lines;
+  for (bool isA : {true, false}) {
+    const UnitOperand &slot = isA ? unit.a : unit.b;
+    const int64_t packed = packedElements(slot), depth = lineBytes / packBytes * packed;
+    const int64_t own = packed ? depth : lineBytes / scratchpadBytes(slot, 1);
+    if ((!isA && own != lines.depth) || own % unit.k != 0)
+      return std::nullopt;
+    lines.depth = own;
+    std::optional<bool> alongK = true;
+    if (!packed)
+      alongK = linesAlongK(c, isA ? c.a : c.b, isA ? base.mDim : base.nDim, base.kDim, engine, own);
+    else if (!canPack(base, c, isA, packed, engine))
+      return std::nullopt;
+    if (!alongK || slot.residence != Residence::Scratchpad || slot.memory != hierarchy.scratchpad ||
+        !llvm::is_contained(slot.majors, *alongK == isA ? "row" : "column") ||
+        !llvm::is_contained(slot.arrangements, "swizzle.128"))
+      return std::nullopt;
+    (isA ? lines.aInK : lines.bInK) = *alongK;
+  }
+  const int64_t line = lines.depth;
+  if ((!lines.bInK && unit.n % line) || (!lines.aInK && unit.m % line))
+    return std::nullopt;
+  return lines;
+}
+
 /// Whether the unit adds up where lanes can read it: in the registers of a group of subgroups that issues it, or in a
 /// memory of the block, of which one lane issues it and an engine brings the words of a row into its lane's registers.
 static bool accumulatorsReachLanes(const MatrixUnit &unit, const TargetDescription &chip,
@@ -153,17 +192,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
                *global = chip.graph().backing();
   if (!engine || !shared || !file || !own || !global)
     return std::nullopt;
-  int64_t elementBytes = tilewright::elementBytes(c.a.element);
-  if (c.b.element.getIntOrFloatBitWidth() != c.a.element.getIntOrFloatBitWidth())
-    return std::nullopt;
-  int64_t line = lineBytes / elementBytes, depth = line;
-  auto aInK = linesAlongK(c, c.a, base.mDim, base.kDim, *engine, depth);
-  auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth);
-  if (!aInK || !bInK)
-    return std::nullopt;
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
-  if (k <= depth && otherK <= 1)
-    return std::nullopt; // one step: nothing runs ahead
   const double outerCount = double(outer), otherKCount = double(otherK);
   const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   auto atMost = [&](StringRef field, int64_t most) {
@@ -173,26 +202,24 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
                   c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
 
   auto computes = [&](const MatrixUnit &unit) {
-    auto reads = [&](const UnitOperand &operand, bool asRows) {
-      return operand.residence == Residence::Scratchpad && operand.memory == hierarchy.scratchpad &&
-             llvm::is_contained(operand.majors, asRows ? "row" : "column") &&
-             llvm::is_contained(operand.arrangements, "swizzle.128");
-    };
-    return reads(unit.a, *aInK) && reads(unit.b, !*bInK) && accumulatorsReachLanes(unit, chip, hierarchy) &&
-           unit.init != UnitInit::NoAccumulate && unit.states.empty() && depth % unit.k == 0 &&
+    return accumulatorsReachLanes(unit, chip, hierarchy) && unit.init != UnitInit::NoAccumulate &&
+           unit.states.empty() && (!unit.scales || findsScalesInBlock(unit)) &&
            takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
   };
+  SmallVector<std::pair<const MatrixUnit *, UnitLines>> candidates;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (const MatrixUnit &unit : chip.units())
-    if (computes(unit))
-      smallest = std::min(smallest, unit.n);
+    if (readsScratchpad(unit) && computes(unit))
+      if (std::optional<UnitLines> lines = linesOf(unit, c, base, hierarchy, *engine);
+          lines && (k > lines->depth || otherK > 1)) { // of one step nothing runs ahead
+        candidates.push_back({&unit, *lines});
+        smallest = std::min(smallest, unit.n);
+      }
 
   std::optional<LaneContractionPlan> best;
-  for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit) || (!*bInK && unit.n % line) || (!*aInK && unit.m % line))
-      continue;
-    if (unit.scales && !findsScalesInBlock(unit))
-      continue;
+  for (const auto &[candidate, lines] : candidates) {
+    const MatrixUnit &unit = *candidate;
+    const int64_t depth = lines.depth;
     if (unit.n >= 2 * n && unit.n > smallest)
       continue;
     int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
@@ -208,10 +235,10 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           plan.subgroupsM = groups;
           plan.tilesM = tm;
           plan.depth = depth;
-          plan.a.kInner = *aInK;
-          plan.b.kInner = *bInK;
+          plan.a.kInner = lines.aInK;
+          plan.b.kInner = lines.bInK;
           for (StagedTile *tile : {&plan.a, &plan.b}) {
-            tile->line = line;
+            tile->line = depth / perElement(tile == &plan.a ? unit.a : unit.b);
             tile->swizzleBits = 3;
             tile->swizzleBase = 4;
             tile->swizzleShift = 3;
@@ -219,7 +246,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           if (!agrees(plan, overrides) || (plan.blockM() >= 2 * m && plan.blockM() > unit.m))
             continue;
           // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
-          int64_t linesOfB = *bInK ? plan.blockN() : depth;
+          int64_t linesOfB = lines.bInK ? plan.blockN() : depth;
           if (inBlock && (cluster > 1 || !accumulatorEntries(*inBlock, groups * tm * accumulators)))
             continue; // a unit's commit tells the barrier objects of its own block
           if (cluster > hierarchy.clusterBlocks || linesOfB % (8 * cluster) ||
@@ -259,7 +286,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
               bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
           double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
           double waves = std::ceil(tiles / clusters);
-          double hbm = clocksOfArrays(c, double(m) * n * outerCount, elementBytes, *global);
+          double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(lineBytes) / double(depth), *global);
           double clocks =
               std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
           plan.seconds = clocks / (chip.clockMHz() * 1e6);

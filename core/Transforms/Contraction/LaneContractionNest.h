@@ -17,6 +17,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANECONTRACTIONNEST_H
 
 #include "core/Analysis/ElementType.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/StagedBuffer.h"
 #include "core/Transforms/Utils/IterationSpace.h"
@@ -29,8 +30,10 @@ public:
   LaneContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                       const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine)
       : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
-        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(), c.a.along(p.depth), p.engine),
-        bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth, p.engine) {}
+        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(),
+                                     c.a.along(p.depth) / perElement(unit.a), p.engine, perElement(unit.a)),
+        bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth / perElement(unit.b), p.engine,
+                perElement(unit.b)) {}
   void emit();
 
 private:
@@ -44,10 +47,11 @@ private:
     return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
   }
   mlir::Value allocExchange();
-  /// Elements of a row of A before position `k` of the sum, where groups of a sparse A begin.
+  /// Elements of a row of A's array before position `k` of the sum, where groups of a sparse A begin, and of B's.
   mlir::AffineExpr alongA(mlir::AffineExpr k) const {
-    return c.a.index ? k.floorDiv(c.a.index->group) * c.a.index->kept : k;
+    return c.a.index ? k.floorDiv(c.a.index->group) * c.a.index->kept : k.floorDiv(perElement(unit.a));
   }
+  mlir::AffineExpr alongB(mlir::AffineExpr k) const { return k.floorDiv(perElement(unit.b)); }
   mlir::Value copy(bool isA, mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
   llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);

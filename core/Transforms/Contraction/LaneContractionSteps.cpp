@@ -28,11 +28,9 @@ Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_
   StagedPlace place{isA ? blockRow : blockCol, k, stage};
   place.freeEnds = divides(space.extent(isA ? p.mDim : p.nDim), isA ? p.blockM() * p.cluster : p.blockN());
   place.kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
-  if (isA && c.a.index) {
-    place.k = alongA(k);
-    if (!place.kEnds)
-      place.kLeft = alongA(space.extent(p.kDim)) - place.k;
-  }
+  place.k = isA ? alongA(k) : alongB(k);
+  if (!place.kEnds)
+    place.kLeft = (isA ? alongA(space.extent(p.kDim)) : alongB(space.extent(p.kDim))) - place.k;
   place.wholeVectors = (isA ? p.a : p.b).over && !place.freeEnds && !isLast;
   return (isA ? bufferA : bufferB).copy(space, place, block);
 }
@@ -113,7 +111,7 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
                                     localRow + tm * unit.m, alongA(inStage)));
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
     loaded.b.push_back(bufferB.load(space, fragment(unit.b, storedType(elementOf(unit.b, c.b.element))), stage,
-                                    localCol + tn * unit.n, inStage));
+                                    localCol + tn * unit.n, alongB(inStage)));
   for (int64_t tm = 0; c.a.scale && tm < p.tilesM; ++tm)
     loaded.scalesA.push_back(loadScales(true, tm, stage, inStage));
   for (int64_t tn = 0; c.b.scale && tn < p.tilesN; ++tn)

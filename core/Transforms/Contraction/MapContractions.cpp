@@ -20,9 +20,11 @@
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
+#include "core/Machine/PackedElements.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneTail.h"
+#include "core/Transforms/Contraction/PackElements.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
 #include "core/Transforms/Contraction/ScaledOperands.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
@@ -314,6 +316,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
         if (operand->scale)
           images->emplace(builder, root.getLoc(), task.contraction, *lanePlan, isA, into, *lanes);
     }
+    for (auto [operand, slot, isA] : {std::tuple(&task.contraction.a, &lanePlan->unit->a, true),
+                                      std::tuple(&task.contraction.b, &lanePlan->unit->b, false)})
+      if (packedElements(*slot))
+        operand->access = packElements(builder, root.getLoc(), task.contraction, *lanePlan, isA);
     bool engine = hasCopyEngine(target);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
     if (lanePlan->engine.empty())

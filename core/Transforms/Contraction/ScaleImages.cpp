@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/ScaleImages.h"
+#include "core/Machine/PackedElements.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -24,15 +25,18 @@ ScaleImages::ScaleImages(OpBuilder &builder, Location loc, const Contraction &c,
     : scale(*(isA ? c.a : c.b).scale), image(scaleImage(*plan.unit, isA, into)), isA(isA),
       freeDim(isA ? plan.mDim : plan.nDim), kDim(plan.kDim), unitRows(isA ? plan.unit->m : plan.unit->n),
       tileRows(isA ? plan.blockM() : plan.blockN()), unitBlock(plan.unit->scales->block), depth(plan.depth),
-      line((isA ? plan.a : plan.b).line), engine(plan.engine) {
+      line((isA ? plan.a : plan.b).line),
+      isUnsigned(isUnsignedScale(isA ? plan.unit->scales->a : plan.unit->scales->b)), engine(plan.engine) {
   for (unsigned dim : plan.outer)
     if (scale.access.dims().test(dim))
       outer.push_back(dim);
+  rows = *c.nest.tripCounts[freeDim];
   steps = llvm::divideCeil(*c.nest.tripCounts[kDim], depth);
+  blocks = llvm::divideCeil(*c.nest.tripCounts[kDim], unitBlock);
   SmallVector<int64_t> shape;
   for (unsigned dim : outer)
     shape.push_back(*c.nest.tripCounts[dim]);
-  shape.append({int64_t(llvm::divideCeil(*c.nest.tripCounts[freeDim], tileRows)), steps, lines(), line});
+  shape.append({int64_t(llvm::divideCeil(rows, tileRows)), steps, lines(), line});
   array = memref::AllocOp::create(builder, loc, MemRefType::get(shape, scale.element));
   fill(builder, loc, c, hierarchy);
 }
@@ -45,60 +49,86 @@ std::pair<AffineExpr, AffineExpr> ScaleImages::placeOf(AffineExpr free, AffineEx
   return {element.floorDiv(line), element % line};
 }
 
+/// `number` in the numbers of `extents`, the last of which changes fastest.
+static SmallVector<AffineExpr> digits(AffineExpr number, ArrayRef<int64_t> extents) {
+  SmallVector<AffineExpr> result(extents.size());
+  for (size_t d = extents.size(); d-- > 0; number = number.floorDiv(extents[d]))
+    result[d] = number % extents[d];
+  return result;
+}
+
+/// The scale of `row` for block `block` of the unit's. Places without a scale get 1: elements are zeros there, and
+/// others might be NaN.
+Value ScaleImages::scaleAt(IterationSpace &space, ArrayRef<AffineExpr> outerAt, AffineExpr row,
+                           AffineExpr block) const {
+  OpBuilder &builder = space.builder;
+  Location loc = space.loc;
+  auto constant = [&](int64_t value) { return space.value(builder.getAffineConstantExpr(value)); };
+  const bool rowsEnd = rows % tileRows != 0 || image.entries * image.lanes > unitRows;
+  const bool blocksEnd = steps * (depth / unitBlock) > blocks;
+  auto least = [&](AffineExpr a, int64_t most) -> Value {
+    return arith::MinSIOp::create(builder, loc, space.value(a), constant(most));
+  };
+  SmallVector<Value> from;
+  for (AffineExpr result : scale.access.map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    if (dim && dim.getPosition() == kDim) { // blocks of the program may be longer than the unit's
+      AffineExpr longer = (block * unitBlock).floorDiv(scale.block);
+      from.push_back(blocksEnd ? least(longer, (blocks - 1) * unitBlock / scale.block) : space.value(longer));
+    } else if (dim && dim.getPosition() == freeDim) {
+      from.push_back(rowsEnd ? least(row, rows - 1) : space.value(row));
+    } else {
+      from.push_back(space.value(dim ? outerAt[llvm::find(outer, dim.getPosition()) - outer.begin()] : result));
+    }
+  }
+  Value value = memref::LoadOp::create(builder, loc, scale.access.memref, from);
+  if (isUnsigned) { // the signs have gone to the elements
+    const unsigned bits = scale.element.getIntOrFloatBitWidth();
+    Value code = arith::BitcastOp::create(builder, loc, builder.getIntegerType(bits), value);
+    Value magnitude =
+        arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(code.getType(), APInt::getSignedMaxValue(bits)));
+    value = arith::BitcastOp::create(builder, loc, scale.element,
+                                     arith::AndIOp::create(builder, loc, code, magnitude).getResult());
+  }
+  for (auto [ends, place, end] : {std::tuple(rowsEnd, row, rows), std::tuple(blocksEnd, block, blocks)})
+    if (ends) {
+      Value isInside =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, space.value(place), constant(end));
+      Value one = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scale.element, 1.0));
+      value = arith::SelectOp::create(builder, loc, isInside, value, one);
+    }
+  return value;
+}
+
 /// A block writes what the engine copies at once, a lane a word of it: the scales of a row (column) for blocks of k
-/// that follow each other. Places without a scale get 1: elements are zeros there, and others might be NaN.
+/// that follow each other.
 void ScaleImages::fill(OpBuilder &builder, Location loc, const Contraction &c, const LaneHierarchy &hierarchy) {
-  const int64_t rows = *c.nest.tripCounts[freeDim], blocks = llvm::divideCeil(*c.nest.tripCounts[kDim], unitBlock);
   const int64_t words = image.accessBytes() / ScaleImage::wordBytes, perLine = image.entriesOfAccess();
   IterationSpace space(builder, loc);
   auto constant = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
-  // The block's place: outer loops, tile, step, unit, access; the last one changes fastest.
   SmallVector<int64_t> extents;
   for (unsigned dim : outer)
     extents.push_back(*c.nest.tripCounts[dim]);
-  const int64_t tiles = llvm::divideCeil(rows, tileRows);
-  extents.append({tiles, steps, tileRows / unitRows, image.accesses()});
+  extents.append(
+      {int64_t(llvm::divideCeil(rows, tileRows)), steps, tileRows / unitRows, wordsOfStep(), image.accesses()});
   int64_t count = 1;
   for (int64_t extent : extents)
     count *= extent;
-  auto writeWord = [&](AffineExpr number, AffineExpr word) {
-    SmallVector<AffineExpr> at(extents.size());
-    for (size_t d = extents.size(); d-- > 0; number = number.floorDiv(extents[d]))
-      at[d] = number % extents[d];
-    AffineExpr tile = at[outer.size()], step = at[outer.size() + 1], unit = at[outer.size() + 2], access = at.back();
-    AffineExpr lane = word.floorDiv(perLine), entry = access * perLine + word % perLine;
+  auto writeWord = [&](AffineExpr number, AffineExpr inAccess) {
+    SmallVector<AffineExpr> at = digits(number, extents);
+    ArrayRef<AffineExpr> outerAt = ArrayRef(at).take_front(outer.size()), inner = ArrayRef(at).drop_front(outer.size());
+    AffineExpr tile = inner[0], step = inner[1], unit = inner[2], word = inner[3], access = inner[4];
+    AffineExpr lane = inAccess.floorDiv(perLine), entry = access * perLine + inAccess % perLine;
     AffineExpr inUnit = entry * image.lanes + lane, row = tile * tileRows + unit * unitRows + inUnit;
-    const bool rowsEnd = tiles * tileRows > rows || image.entries * image.lanes > unitRows;
-    auto least = [&](AffineExpr a, int64_t most) -> Value {
-      return arith::MinSIOp::create(builder, loc, space.value(a), space.value(constant(most)));
-    };
     for (int64_t b = 0; b < image.blocksOfWord; ++b) {
-      AffineExpr block = step * image.blocksOfWord + b;
-      const bool blocksEnd = steps * image.blocksOfWord > blocks;
-      SmallVector<Value> from, to;
-      for (AffineExpr result : scale.access.map.getResults()) {
-        auto dim = dyn_cast<AffineDimExpr>(result);
-        if (dim && dim.getPosition() == kDim) { // blocks of the program may be longer than the unit's
-          AffineExpr longer = (block * unitBlock).floorDiv(scale.block);
-          from.push_back(blocksEnd ? least(longer, (blocks - 1) * unitBlock / scale.block) : space.value(longer));
-        } else if (dim && dim.getPosition() == freeDim) {
-          from.push_back(rowsEnd ? least(row, rows - 1) : space.value(row));
-        } else {
-          from.push_back(space.value(dim ? at[llvm::find(outer, dim.getPosition()) - outer.begin()] : result));
-        }
-      }
-      Value value = memref::LoadOp::create(builder, loc, scale.access.memref, from);
-      for (auto [ends, place, end] : {std::tuple(rowsEnd, row, rows), std::tuple(blocksEnd, block, blocks)})
-        if (ends) {
-          Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, space.value(place),
-                                                 space.value(constant(end)));
-          Value one = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(scale.element, 1.0));
-          value = arith::SelectOp::create(builder, loc, isInside, value, one);
-        }
-      for (unsigned d = 0; d < outer.size(); ++d)
-        to.push_back(space.value(at[d]));
+      AffineExpr block = (step * wordsOfStep() + word) * image.blocksOfWord + b;
+      Value value = scaleAt(space, outerAt, row, block);
       auto [line, element] = placeOf(inUnit, constant(b));
-      to.append({space.value(tile), space.value(step), space.value(unit * linesOfUnit() + line), space.value(element)});
+      SmallVector<Value> to;
+      for (AffineExpr place : outerAt)
+        to.push_back(space.value(place));
+      AffineExpr inTile = (unit * wordsOfStep() + word) * linesOfWord() + line;
+      to.append({space.value(tile), space.value(step), space.value(inTile), space.value(element)});
       memref::StoreOp::create(builder, loc, value, array, to);
     }
   };
@@ -139,6 +169,7 @@ Value ScaleImages::load(IterationSpace &space, Value buffer, tile::FragmentType 
   AffineExpr zero = builder.getAffineConstantExpr(0), row = builder.getAffineDimExpr(isA ? 0 : 1),
              block = builder.getAffineDimExpr(isA ? 1 : 0);
   auto [inUnit, element] = placeOf(row, block);
-  return loadTile(space, buffer, {stage, free.floorDiv(unitRows) * linesOfUnit(), k.floorDiv(unitBlock)},
+  AffineExpr word = free.floorDiv(unitRows) * wordsOfStep() + k.floorDiv(wordDepth());
+  return loadTile(space, buffer, {stage, word * linesOfWord(), k.floorDiv(unitBlock) % image.blocksOfWord},
                   AffineMap::get(2, 0, {zero, inUnit, element}, builder.getContext()), type);
 }

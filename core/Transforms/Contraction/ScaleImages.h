@@ -45,8 +45,13 @@ public:
 private:
   /// Line and element of a line for row (column) `free` of a unit and block `block` of a word.
   std::pair<mlir::AffineExpr, mlir::AffineExpr> placeOf(mlir::AffineExpr free, mlir::AffineExpr block) const;
-  int64_t linesOfUnit() const { return image.bytes() / image.elementBytes / line; }
-  int64_t lines() const { return tileRows / unitRows * linesOfUnit(); }
+  /// Images of a unit's rows follow each other along k, those of the next unit after them.
+  int64_t wordDepth() const { return unitBlock * image.blocksOfWord; }
+  int64_t wordsOfStep() const { return depth / wordDepth(); }
+  int64_t linesOfWord() const { return image.bytes() / image.elementBytes / line; }
+  int64_t lines() const { return tileRows / unitRows * wordsOfStep() * linesOfWord(); }
+  mlir::Value scaleAt(IterationSpace &space, llvm::ArrayRef<mlir::AffineExpr> outerAt, mlir::AffineExpr row,
+                      mlir::AffineExpr block) const;
   void fill(mlir::OpBuilder &builder, mlir::Location loc, const Contraction &c, const LaneHierarchy &hierarchy);
 
   OperandScale scale;
@@ -55,7 +60,9 @@ private:
   unsigned freeDim, kDim;
   llvm::SmallVector<unsigned> outer; // loops that the array of scales is indexed by, too
   int64_t unitRows, tileRows;        // of a unit, of a block's tile, along the free dimension
-  int64_t unitBlock, depth, line, steps = 0;
+  int64_t unitBlock, depth, line;
+  int64_t rows = 0, blocks = 0, steps = 0; // of the array, blocks of the unit's size
+  bool isUnsigned;
   std::string engine;
   mlir::Value array;
 };

@@ -87,6 +87,7 @@ Value StagedBuffer::load(IterationSpace &space, tile::FragmentType type, AffineE
     std::swap(place[1], place[2]);
   bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
   SmallVector<AffineExpr> from{zero, straight ? first : second, straight ? second : first};
+  from[2] = from[2].floorDiv(packed); // lines along k, where elements are packed
   if (inBlocks()) {
     place = {stage, place[2].floorDiv(tile.line), place[1], tile.kInner ? k % tile.line : zero};
     AffineExpr inner = from[2];

@@ -31,11 +31,12 @@ struct StagedPlace {
 class StagedBuffer {
 public:
   /// A stage has `free` x `depth` elements along the loops `freeDim` and `kDim`; rows of the unit's operand follow the
-  /// free dimension where it `isA`. `engine`: that copies tiles; empty: lanes, or what the tile says.
+  /// free dimension where it `isA`. `engine`: that copies tiles; empty: lanes, or what the tile says. `packed`:
+  /// elements of the unit along k in each of the array's.
   StagedBuffer(const ContractionOperand &operand, const StagedTile &tile, bool isA, unsigned freeDim, unsigned kDim,
-               int64_t free, int64_t depth, mlir::StringRef engine = {})
-      : operand(operand), tile(tile), isA(isA), freeDim(freeDim), kDim(kDim), free(free), depth(depth), engine(engine) {
-  }
+               int64_t free, int64_t depth, mlir::StringRef engine = {}, int64_t packed = 1)
+      : operand(operand), tile(tile), isA(isA), freeDim(freeDim), kDim(kDim), free(free), depth(depth), engine(engine),
+        packed(packed) {}
 
   void allocate(mlir::OpBuilder &builder, mlir::Location loc, int64_t stages, mlir::StringRef memory);
   /// The tile lies in blocks of lines, along k where rows of k lie together, else along the free dimension; how many
@@ -44,7 +45,8 @@ public:
   int64_t blocks() const { return inBlocks() ? (tile.kInner ? depth : free) / tile.line : 1; }
   /// The copy of block `block` of one stage, its token.
   mlir::Value copy(IterationSpace &space, StagedPlace place, int64_t block = 0) const;
-  /// The fragment from position `row` of the free dimension and `k` on, both inside of the stage.
+  /// The fragment from position `row` of the free dimension and `k` on, both inside of the stage and in elements of the
+  /// array.
   mlir::Value load(IterationSpace &space, tile::FragmentType type, mlir::AffineExpr stage, mlir::AffineExpr row,
                    mlir::AffineExpr k) const;
 
@@ -57,6 +59,7 @@ private:
   unsigned freeDim, kDim;
   int64_t free, depth;
   mlir::StringRef engine;
+  int64_t packed;
 };
 
 } // namespace tilewright

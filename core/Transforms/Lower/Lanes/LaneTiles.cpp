@@ -252,7 +252,7 @@ FailureOr<std::pair<Value, bool>> tilewright::describeOperand(LaneContext &conte
   SmallVector<int64_t> strides = staticStrides(array.type);
   AffineMap elements = load.getElements();
   unsigned kDim = isA ? 1 : 0;
-  auto at = [&](int64_t free, int64_t k) {
+  auto at = [&](int64_t free, int64_t k) { // byte of an element; of packed ones, where the first of those in it lies
     SmallVector<Attribute> point(2), folded;
     point[kDim] = context.builder.getIndexAttr(k);
     point[1 - kDim] = context.builder.getIndexAttr(free);
@@ -264,11 +264,15 @@ FailureOr<std::pair<Value, bool>> tilewright::describeOperand(LaneContext &conte
   };
   tile::FragmentType type = load.getType();
   int64_t extents[] = {kDim ? type.getRows() : type.getCols(), kDim ? type.getCols() : type.getRows()}; // free, k
+  int64_t packed = 1; // elements along k in one of the buffer's
+  while (packed < extents[1] && at(0, packed) == 0)
+    packed *= 2;
+  extents[1] /= packed;
   ScratchpadTile tile;
   tile.lineBytes = *swizzle ? *swizzle : 16;
-  tile.kInner = extents[1] > 1 && at(0, 1) == bytes;
+  tile.kInner = extents[1] > 1 && at(0, packed) == bytes;
   int64_t line = tile.lineBytes / bytes, inner = extents[tile.kInner], outer = extents[!tile.kInner];
-  auto place = [&](int64_t i, int64_t o) { return tile.kInner ? at(o, i) : at(i, o); };
+  auto place = [&](int64_t i, int64_t o) { return tile.kInner ? at(o, i * packed) : at(i, o * packed); };
   tile.groupBytes = outer > 8 ? place(0, 8) : 8 * tile.lineBytes;
   tile.blockBytes = inner > line ? place(line, 0) : tile.lineBytes;
   for (int64_t o = 0; o < outer; o = o ? 2 * o : 1)
