@@ -28,7 +28,8 @@
 /// where the unit and the core can address their tiles.
 ///
 /// Of a tile at the edge of the arrays the unit takes the blocks of its own shape in which something exists, and the
-/// core what it has to finish. Sizes that the program does not know count as large ones and as small ones (AssumedSizes.h).
+/// core what it has to finish. Sizes that the program does not know count as large ones and as small ones
+/// (AssumedSizes.h).
 ///
 //===----------------------------------------------------------------------===//
 
