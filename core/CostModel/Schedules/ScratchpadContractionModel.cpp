@@ -168,11 +168,12 @@ struct Judge {
     return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % tile == 0;
   }
   int64_t sizeOf(unsigned dim) const { return dim == dims.kDim ? size.k : dim == dims.mDim ? size.m : size.n; }
-  TileCopyPlan copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in, const MatrixUnit &unit) const;
-  TileCopyPlan operandCopies(const TiledArray &operand, int64_t rows, int64_t cols, const MatrixUnit &unit) const {
+  TileCopyPlan copiesOf(const TiledArray &array, int64_t rows, bool in, const ScratchpadContractionPlan &plan) const;
+  TileCopyPlan operandCopies(const TiledArray &operand, const ScratchpadContractionPlan &plan) const {
+    const int64_t rows = plan.tileAlong(operand.rowDim), cols = plan.tileAlong(operand.colDim);
     if (operand.one.near && divides(operand.rowDim, rows) && divides(operand.colDim, cols) && operand.hasPitch)
       return {CopyWay::None}; // the unit reads whole tiles where they lie
-    return copiesOf(operand, rows, cols, /*in=*/true, unit);
+    return copiesOf(operand, rows, /*in=*/true, plan);
   }
   NestShape tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const;
   double tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const;
@@ -226,14 +227,14 @@ Judge::Judge(const Contraction &c, const TargetDescription &chip, const CoreHier
     tailStores.push_back(tiled(access, dims.mDim, dims.nDim));
 }
 
-/// How the tiles of an array come in, or leave.
-TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, int64_t cols, bool in,
-                             const MatrixUnit &unit) const {
-  auto blockAlong = [&](unsigned dim) { return dim == dims.kDim ? unit.k : dim == dims.mDim ? unit.m : unit.n; };
+/// How the tiles of an array, or slices of `rows` of their rows, come in, or leave.
+TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, bool in,
+                             const ScratchpadContractionPlan &plan) const {
+  const int64_t cols = plan.tileAlong(array.colDim);
   TileTransfer tile = array.one;
   const bool isTail = array.rowDim == dims.mDim && array.colDim == dims.nDim;
-  tile.padRows = isTail ? blockOfRows(unit) : blockAlong(array.rowDim);
-  tile.padCols = blockAlong(array.colDim);
+  tile.padRows = isTail ? blockOfRows(*plan.unit) : plan.unitAlong(array.rowDim);
+  tile.padCols = plan.unitAlong(array.colDim);
   tile.rows = array.rows ? rows : 1;
   tile.cols = array.cols ? cols : 1;
   tile.testedBits = tile.rows > 1 ? tile.cols * tile.elementBytes : 0;
@@ -364,8 +365,8 @@ SmallVector<int64_t> Judge::possibleSlices(int64_t tileM, int64_t tileK) const {
 bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
   plan.wholeTiles = divides(plan.mDim, plan.tileM) && divides(plan.nDim, plan.tileN);
-  plan.copyA = operandCopies(a, plan.tileM, plan.tileK, unit).way;
-  plan.copyB = operandCopies(b, plan.tileK, plan.tileN, unit).way;
+  plan.copyA = operandCopies(a, plan).way;
+  plan.copyB = operandCopies(b, plan).way;
   choosePitches(plan);
 
   const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
@@ -416,8 +417,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
     return slowest.price(plan);
   }
   const int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK, rows = plan.tileM / plan.slices;
-  TileCopyPlan copyA = operandCopies(a, plan.tileM, plan.tileK, unit),
-               copyB = operandCopies(b, plan.tileK, plan.tileN, unit);
+  TileCopyPlan copyA = operandCopies(a, plan), copyB = operandCopies(b, plan);
 
   // The unit and the core take the blocks of a tile in which something exists.
   const double um = blocksOf(size.m, plan.tileM, unit.m), un = blocksOf(size.n, plan.tileN, unit.n),
@@ -441,7 +441,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
     for (const TiledArray &array : isIn ? tailLoads : tailStores) {
       if (isInPlace(array.one.near, plan))
         continue;
-      TileCopyPlan copy = copiesOf(array, rows, plan.tileN, isIn, unit);
+      TileCopyPlan copy = copiesOf(array, rows, isIn, plan);
       (isIn ? tailIn : out) += copy.engineClocks;
       copies.push_back(copy);
       if (copy.engine) {

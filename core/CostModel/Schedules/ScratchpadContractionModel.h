@@ -67,6 +67,9 @@ struct ScratchpadContractionPlan : TiledDimensions {
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue
   double clocks = 0, busy = 0, seconds = 0;              // of one core; share in which the unit works
 
+  /// Elements of a tile, and of one instruction of the unit, along m, n or k of the nest.
+  int64_t tileAlong(unsigned dim) const { return dim == mDim ? tileM : dim == nDim ? tileN : tileK; }
+  int64_t unitAlong(unsigned dim) const { return dim == mDim ? unit->m : dim == nDim ? unit->n : unit->k; }
   llvm::json::Object toJSON() const;
 };
 

@@ -125,7 +125,7 @@ void ScratchpadContractionNest::allocate(StagedArray &tile) {
 
 AffineExpr ScratchpadContractionNest::left(unsigned dim) {
   auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
-  return extent && extent.getValue() % tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
+  return extent && extent.getValue() % p.tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
 }
 
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
@@ -142,8 +142,8 @@ Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage,
                        elements({constant(0), dim(0), dim(1)}), in);
   if (in && copy.getValidMap()) {
     const bool isTail = tile.rowDim == p.mDim && tile.colDim == p.nDim;
-    const int64_t rows = isTail ? blockOfRows(unit) : blockAlong(tile.rowDim);
-    copy.setPadTo(ArrayRef{std::min(tile.rows, rows), std::min(tile.cols, blockAlong(tile.colDim))});
+    const int64_t rows = isTail ? blockOfRows(unit) : p.unitAlong(tile.rowDim);
+    copy.setPadTo(ArrayRef{std::min(tile.rows, rows), std::min(tile.cols, p.unitAlong(tile.colDim))});
   }
   return copy;
 }
@@ -177,11 +177,11 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
   SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
   SmallVector<Value> valid;
-  auto existing = [&](unsigned dim) { return blockAlong(dim) < tileAlong(dim) ? left(dim) : AffineExpr(); };
+  auto existing = [&](unsigned dim) { return p.unitAlong(dim) < p.tileAlong(dim) ? left(dim) : AffineExpr(); };
   if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(existing(dim)); }))
     for (unsigned dim : {p.mDim, p.nDim, p.kDim}) {
       AffineExpr rest = existing(dim);
-      valid.push_back(space.value(rest ? rest : constant(tileAlong(dim))));
+      valid.push_back(space.value(rest ? rest : constant(p.tileAlong(dim))));
     }
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =

@@ -60,9 +60,6 @@ private:
   void allocate(StagedArray &tile);
   /// From the current position to the end of the arrays along m, n or k; null: all tiles are whole there.
   mlir::AffineExpr left(unsigned dim);
-  int64_t tileAlong(unsigned dim) const { return dim == p.mDim ? p.tileM : dim == p.nDim ? p.tileN : p.tileK; }
-  /// What exists is taken in blocks of so many elements along `dim`.
-  int64_t blockAlong(unsigned dim) const { return dim == p.mDim ? unit.m : dim == p.nDim ? unit.n : unit.k; }
   /// Copies the tile at the current position into or out of its buffer.
   mlir::Value copy(const StagedArray &tile, mlir::AffineExpr stage, bool in);
   mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage);

@@ -86,7 +86,7 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
   };
   copies(loads, /*in=*/true);
   // Where all columns of the tile exist one loop takes them, else one for each block: vectors are whole.
-  const int64_t down = blockOfRows(unit), across = blockAlong(p.nDim);
+  const int64_t down = blockOfRows(unit), across = p.unitAlong(p.nDim);
   SmallVector<AffineExpr> lastRow{constant(rows)};
   if (AffineExpr rest = left(p.mDim))
     lastRow.push_back(rest.ceilDiv(down) * down - slice * rows);
