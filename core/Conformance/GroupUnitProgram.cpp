@@ -109,6 +109,18 @@ struct Writer {
     for (int64_t i = 0; i < type.getNumElements(); ++i)
       LLVM::StoreOp::create(b, loc, LLVM::ExtractElementOp::create(b, loc, value, i32(i)), at(place, type, i));
   }
+  /// Adds words to elements of `type` at `place`, one by one: no vector of all of them, which takes long to legalise.
+  void addTo(Value place, VectorType type, ValueRange words) {
+    const bool isFloat = type.getElementType().isF32();
+    for (auto [i, word] : llvm::enumerate(words)) {
+      Value element = at(place, type, i), before = LLVM::LoadOp::create(b, loc, type.getElementType(), element), sum;
+      if (isFloat)
+        sum = LLVM::FAddOp::create(b, loc, LLVM::BitcastOp::create(b, loc, b.getF32Type(), word), before);
+      else
+        sum = LLVM::AddOp::create(b, loc, word, before);
+      LLVM::StoreOp::create(b, loc, sum, element);
+    }
+  }
   Value at(Value place, VectorType type, int64_t element) {
     return plus(place, i32(element * type.getElementTypeBitWidth() / 8));
   }
@@ -204,8 +216,8 @@ public:
     ifBelow(subgroup, [&] { ops.takeAccumulators(w.b, w.loc, place, entries); });
     ifBelow(1, [&] { lanes.makePhase(w.b, w.loc, phase, 1); });
   }
-  /// After it: the product of one instruction, as the lane's registers.
-  Value multiply(LLVM::LLVMFuncOp callee, ValueRange described, VectorType registers) {
+  /// After it: the product of one instruction, as the lane's words.
+  SmallVector<Value> multiply(LLVM::LLVMFuncOp callee, ValueRange described) {
     ops.beginAccesses(w.b, w.loc);
     Value address = LLVM::LoadOp::create(w.b, w.loc, w.b.getI32Type(), place);
     ifBelow(1, [&] {
@@ -222,18 +234,11 @@ public:
     Value row = LLVM::AndOp::create(w.b, w.loc, w.lane, w.i32(-subgroup));
     SmallVector<Value> words = ops.readAccumulators(w.b, w.loc, address, row, 0, w.unit.c.layout.numElements());
     words = ops.awaitReads(w.b, w.loc, words);
-    Value result = LLVM::PoisonOp::create(w.b, w.loc, registers);
-    for (auto [i, word] : llvm::enumerate(words)) {
-      Value element = registers.getElementType().isF32()
-                          ? LLVM::BitcastOp::create(w.b, w.loc, w.b.getF32Type(), word).getResult()
-                          : word;
-      result = LLVM::InsertElementOp::create(w.b, w.loc, result, element, w.i32(i));
-    }
     ops.endAccesses(w.b, w.loc);
     lanes.barrier(w.b, w.loc);
     ops.beginAccesses(w.b, w.loc);
     ifBelow(subgroup, [&] { ops.freeAccumulators(w.b, w.loc, address, entries); });
-    return result;
+    return words;
   }
 
 private:
@@ -367,7 +372,6 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
     return writer.plus(entry->getArgument(argument), LLVM::MulOp::create(b, loc, writer.lane, writer.i32(bytes)));
   };
   Value place = ofLane(2, unit.c);
-  Value c = writer.load(place, registers);
   SmallVector<Value> operands;
   for (bool isA : {true, false}) {
     if (isA && !describesA) {
@@ -384,19 +388,15 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
                                      "(LaneOps::describeTile)");
     operands.append({described, writer.i64(tile.kInner)});
   }
-  Value total;
   if (ofBlock) {
-    total = ofBlock->multiply(callee, operands, registers);
-    total = element.isF32() ? LLVM::FAddOp::create(b, loc, total, c).getResult()
-                            : LLVM::AddOp::create(b, loc, total, c).getResult();
+    writer.addTo(place, registers, ofBlock->multiply(callee, operands));
   } else {
-    operands.push_back(c);
+    operands.push_back(writer.load(place, registers));
     ops.beginUnits(b, loc);
-    total = LLVM::CallOp::create(b, loc, callee, operands).getResult();
+    Value total = LLVM::CallOp::create(b, loc, callee, operands).getResult();
     ops.commitUnits(b, loc);
-    total = ops.waitUnits(b, loc, 0, total).front();
+    writer.store(ops.waitUnits(b, loc, 0, total).front(), place);
   }
-  writer.store(total, place);
   LLVM::ReturnOp::create(b, loc, ValueRange());
   ops.finishLaunch(function, {unitLanes(unit), unitScratchpadBytes(unit), 0, unitLanes(unit)});
   return module;

@@ -85,8 +85,8 @@ Outcome Runner::runUnitCode(const MatrixUnit &unit) {
   return {};
 }
 
-/// Calls `tw_unit` in this process.
-static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
+/// In this process.
+static llvm::Expected<Runner::UnitCall> loadOnHost(ModuleOp module) {
   if (llvm::Error error = emitUnit(module))
     return error;
   auto loaded = loadCode(module);
@@ -95,8 +95,12 @@ static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
   auto entry = loaded->jit->lookup(unitEntry);
   if (!entry)
     return entry.takeError();
-  (void)reinterpret_cast<int32_t (*)(void *, void *, void *)>(*entry)(a, b, c);
-  return llvm::Error::success();
+  auto *function = reinterpret_cast<int32_t (*)(void *, void *, void *)>(*entry);
+  auto code = std::make_shared<LoadedCode>(std::move(*loaded));
+  return [code, function](UnitProblem &problem, std::vector<char> &c) -> llvm::Error {
+    (void)function(problem.a.data(), problem.b.data(), c.data());
+    return llvm::Error::success();
+  };
 }
 
 /// What `tw_unit` reads, and `c`, in the order of its parameters.
@@ -138,16 +142,16 @@ static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUni
   return done ? llvm::Error::success() : llvm::createStringError(error);
 }
 
-/// Runs `tw_unit` as the only launch of a program, by the driver of a device of this machine.
-static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, ModuleOp module, const MatrixUnit &unit,
-                                UnitProblem &problem, std::vector<char> &c) {
+/// As the only launch of a program, by the driver of a device of this machine. `problem`: one of the sizes of all.
+static llvm::Expected<Runner::UnitCall> loadOnDriver(DeviceOpener opener, llvm::StringRef target, ModuleOp module,
+                                                     const MatrixUnit &unit, UnitProblem problem) {
   llvm::json::Array arguments, operands;
-  const std::vector<std::vector<char> *> fragments = fragmentsOf(unit, problem, c);
+  const std::vector<std::vector<char> *> fragments = fragmentsOf(unit, problem, problem.c);
   for (auto [index, fragment] : llvm::enumerate(fragments)) {
     arguments.push_back(llvm::json::Object{{"type", "i8"},
                                            {"bytes", 1},
                                            {"shape", llvm::json::Array{static_cast<int64_t>(fragment->size())}},
-                                           {"written", fragment == &c},
+                                           {"written", fragment == &problem.c},
                                            {"result", false}});
     operands.push_back(llvm::json::Object{{"buffer", static_cast<int64_t>(index)}});
   }
@@ -176,10 +180,52 @@ static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, Mod
   auto program = DriverProgram::compile(module, opener);
   if (!program)
     return program.takeError();
-  std::vector<void *> buffers;
-  for (std::vector<char> *fragment : fragments)
-    buffers.push_back(fragment->data());
-  return (*program)->call({}, buffers);
+  return [&unit, program = std::shared_ptr(std::move(*program))](UnitProblem &problem, std::vector<char> &c) {
+    std::vector<void *> buffers;
+    for (std::vector<char> *fragment : fragmentsOf(unit, problem, c))
+      buffers.push_back(fragment->data());
+    return program->call({}, buffers);
+  };
+}
+
+/// On an emulator of its own for each call: the first finding is an error.
+static llvm::Expected<Runner::UnitCall> loadOnEmulator(std::shared_ptr<const TargetDescription> chip, ModuleOp module,
+                                                       const MatrixUnit &unit) {
+  auto target = TargetRegistry::get().target(chip->target());
+  if (!target)
+    return target.takeError();
+  EmulationTable table;
+  (*target)->emulate(table);
+  auto kernels = EmulatedKernels::compile(module, chip, table);
+  if (!kernels)
+    return kernels.takeError();
+  return [module, &unit, kernels = *kernels](UnitProblem &problem, std::vector<char> &c) -> llvm::Error {
+    Emulator emulator(kernels);
+    llvm::Error error = callOnDevice(emulator, module, unit, problem, c);
+    if (!error && !emulator.findings().empty())
+      return llvm::createStringError(emulator.findings().front().str());
+    return error;
+  };
+}
+
+llvm::Expected<Runner::UnitCall> Runner::loadUnit(ModuleOp module, const MatrixUnit &unit) {
+  if (options.device == "host")
+    return loadOnHost(module);
+  if (isDriven()) {
+    if (llvm::Error error = holdDevice())
+      return error;
+    return loadOnDriver(options.opener, options.target, module, unit, unitProblem(unit, false, options.seed));
+  }
+  if (!isProcess())
+    return loadOnEmulator(description, module, unit);
+  auto device = openDevice();
+  if (!device)
+    return device.takeError();
+  if (llvm::Error error = loadOn(**device, module))
+    return error;
+  return [module, &unit, device = *device](UnitProblem &problem, std::vector<char> &c) {
+    return callOnDevice(*device, module, unit, problem, c);
+  };
 }
 
 Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
@@ -190,51 +236,19 @@ Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
   if (!why.empty())
     return {Status::Skipped, why};
   Messages messages(context.get());
-  ExecDevice *device = nullptr;
-  if (isProcess()) {
-    auto opened = openDevice();
-    if (!opened)
-      return wrong(llvm::toString(opened.takeError()));
-    device = *opened;
-  }
-  if (isDriven())
-    if (llvm::Error error = holdDevice())
-      return wrong(llvm::toString(std::move(error)));
+  auto module = unitProgram(unit, options.target, *context);
+  if (!module)
+    return wrong(messages.take(module.takeError()));
+  auto call = loadUnit(**module, unit);
+  if (!call)
+    return wrong(messages.take(call.takeError()));
   for (bool extreme : {false, true}) {
-    std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
-    auto module = unitProgram(unit, options.target, *context);
-    if (!module)
-      return wrong(messages.take(module.takeError()));
+    const std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
     UnitProblem problem = unitProblem(unit, extreme, options.seed);
     std::vector<char> c = problem.c;
-    std::string finding;
-    llvm::Error error = llvm::Error::success();
-    if (options.device == "host") {
-      error = callOnHost(**module, problem.a.data(), problem.b.data(), c.data());
-    } else if (isDriven()) {
-      error = callOnDriver(options.opener, options.target, **module, unit, problem, c);
-    } else if (device) {
-      error = loadOn(*device, **module);
-      if (!error)
-        error = callOnDevice(*device, **module, unit, problem, c);
-    } else {
-      auto target = TargetRegistry::get().target(description->target());
-      if (!target)
-        return wrong(llvm::toString(target.takeError()));
-      EmulationTable table;
-      (*target)->emulate(table);
-      auto kernels = EmulatedKernels::compile(**module, description, table);
-      if (!kernels)
-        return wrong(messages.take(kernels.takeError()));
-      Emulator emulator(*kernels);
-      error = callOnDevice(emulator, **module, unit, problem, c);
-      if (!emulator.findings().empty())
-        finding = emulator.findings().front().str();
-    }
-    if (error)
+    if (llvm::Error error = (*call)(problem, c))
       return wrong(kind + messages.take(std::move(error)));
-    std::string difference = finding.empty() ? judgeUnit(unit, problem, c) : finding;
-    if (!difference.empty())
+    if (std::string difference = judgeUnit(unit, problem, c); !difference.empty())
       return wrong(kind + difference);
   }
   return {};

@@ -18,9 +18,13 @@
 
 #include "core/Conformance/Case.h"
 #include "core/Pipelines/Executable.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include <functional>
 
 namespace tilewright::conformance {
+
+struct UnitProblem; // Units.h
 
 struct RunnerOptions {
   std::string target; // "target:chip"
@@ -35,6 +39,9 @@ struct RunnerOptions {
 
 class Runner {
 public:
+  /// Calls a unit's program with the fragments of a problem; `c` is read and written.
+  using UnitCall = std::function<llvm::Error(UnitProblem &problem, std::vector<char> &c)>;
+
   /// Error: the chip or device is unknown, or the device cannot run the chip's code.
   static llvm::Expected<std::unique_ptr<Runner>> create(const RunnerOptions &options);
 
@@ -51,6 +58,8 @@ private:
   Outcome runUnit(const CaseUnit &one);
   Outcome runUnitCode(const MatrixUnit &unit);
   Outcome runUnitOnDevice(const MatrixUnit &unit);
+  /// The program around a unit (`unitProgram`), compiled and loaded once where `options` say.
+  llvm::Expected<UnitCall> loadUnit(mlir::ModuleOp module, const MatrixUnit &unit);
   bool isProcess() const { return llvm::StringRef(options.device).starts_with("exec:"); }
   bool isDriven() const { return options.device == "gpu"; }
   /// Keeps the device of "gpu" open from one case to the next, since opening takes longer than a case.
