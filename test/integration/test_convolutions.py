@@ -12,8 +12,10 @@ import pytest
 from conftest import FULL
 from guarded_calls import TYPES, call
 
-#: Vectors of results in several rows of the image, of weights, and what the cost model chooses.
-PLANS = ("", "lane_dims=2", "lane_dims=2,vectors=1", "lane_dims=2,rows=3", "lanes_on=m", "lanes_on=n")
+#: What the cost model chooses, vectors of results in several rows of the image, the plan's rows in several, vectors of weights.
+PLANS = ("", "lane_dims=2", "lane_dims=2,vectors=1", "lane_dims=2,rows=3", "row_dims=2", "lanes_on=n,row_dims=2,rows=3", "lanes_on=m",
+         "lanes_on=n")
+SEEDS = 64
 
 
 class Convolution:
@@ -31,13 +33,21 @@ class Convolution:
         self.out = [choose.choice((1, 2, 3, 5, 7, 9, 14, 17, 33)) for _ in range(self.space)]
         self.batch, self.channels = choose.choice((1, 1, 3)), choose.choice((1, 3, 8, 17))
         self.filters = choose.choice((3, 5, 16, 24, 40))
-        self.plan = choose.choice(PLANS if min(self.out) > 1 and self.space > 1 else PLANS[:1] + PLANS[4:])
+        self.plan = choose.choice(PLANS if min(self.out) > 1 and self.space > 1 else PLANS[:1] + PLANS[-2:])
+        # Around the results; vectors do not run through several rows of such an array.
+        self.border = choose.choice((0, 1)) if "lane_dims" not in self.plan else 0
 
     def shapes(self):
         image = [(out - 1) * stride + (taps - 1) * apart + 1
                  for out, stride, taps, apart in zip(self.out, self.strides, self.kernel, self.dilations)]
         arrange = lambda channels, sizes: [self.batch, *sizes, channels] if self.last else [self.batch, channels, *sizes]
         return arrange(self.channels, image), [self.filters, self.channels, *self.kernel], arrange(self.filters, self.out)
+
+    def bordered(self):
+        """The shape of what is returned, and the border before and behind each of its dimensions."""
+        results = self.shapes()[2]
+        border = [self.border if d - (1 if self.last else 2) in range(self.space) else 0 for d in range(len(results))]
+        return [size + 2 * each for size, each in zip(results, border)], border
 
     def text(self):
         tensor = lambda sizes, kind: f"tensor<{'x'.join(map(str, sizes))}x{kind}>"
@@ -52,8 +62,15 @@ class Convolution:
         widen = lambda name: (f"%{name}", "") if self.kind == wide else (
             f"%w{name}", f"    %w{name} = arith.ext{'si' if letter == 'i' else 'f'} %{name} : {self.kind} to {wide}\n")
         (a, wide_a), (b, wide_b) = widen("a"), widen("b")
+        whole, border = self.bordered()
+        indices = ", ".join(f"%p{d}: index" for d in range(len(z)))
+        pad = f"""  %q = tensor.pad %r low{border} high{border} {{
+  ^bb0({indices}):
+    tensor.yield %zero : {wide}
+  }} : {tensor(z, wide)} to {tensor(whole, wide)}
+""" if self.border else ""
         return f"""module attributes {{tilewright.force = "{self.plan}"}} {{
-func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {tensor(z, wide)} {{
+func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {tensor(whole, wide)} {{
   %zero = arith.constant {'0' if letter == 'i' else '0.0'} : {wide}
   %e = tensor.empty() : {tensor(z, wide)}
   %i = linalg.fill ins(%zero : {wide}) outs(%e : {tensor(z, wide)}) -> {tensor(z, wide)}
@@ -64,7 +81,7 @@ func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {t
     %s = arith.add{letter} %c, %p : {wide}
     linalg.yield %s : {wide}
   }} -> {tensor(z, wide)}
-  return %r : {tensor(z, wide)}
+{pad}  return {'%q' if pad else '%r'} : {tensor(whole, wide)}
 }}
 }}
 """
@@ -77,17 +94,17 @@ func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {t
             cut = tuple(slice(tap * apart, tap * apart + (out - 1) * stride + 1, stride)
                         for tap, apart, out, stride in zip(taps, self.dilations, self.out, self.strides))
             total = total + np.einsum("nc...,oc->no...", x[(slice(None), slice(None), *cut)], w[(slice(None), slice(None), *taps)])
-        return np.moveaxis(total, 1, channels)
+        return np.pad(np.moveaxis(total, 1, channels), [(each, each) for each in self.bordered()[1]])
 
 
-@pytest.mark.parametrize("seed", range(300 if FULL else 48))
+@pytest.mark.parametrize("seed", range(300 if FULL else SEEDS))
 def test_convolution(tool, tmp_path, seed):
     """Sums of small integers are exact in any order."""
     convolution = Convolution(seed)
     numbers = np.random.default_rng(seed)
-    image, weights, results = convolution.shapes()
+    image, weights, _ = convolution.shapes()
     x, w = (numbers.integers(-4, 5, shape).astype(TYPES[convolution.kind]) for shape in (image, weights))
-    found = call(tool, tmp_path, convolution.text(), x, np.full(results, 77, TYPES[convolution.sums]), others=[w])
+    found = call(tool, tmp_path, convolution.text(), x, np.full(convolution.bordered()[0], 77, TYPES[convolution.sums]), others=[w])
     assert np.array_equal(found.astype(np.float64), convolution.expected(x, w)), convolution.text()
 
 
@@ -104,19 +121,22 @@ def test_small_images_fill_vectors(tool, tmp_path, chip, side, lane_dims):
     weights as they lie."""
     convolution = Convolution(0)
     convolution.__dict__.update(kind="f32", sums="f32", space=2, last=False, kernel=[3, 3], strides=[1, 1], dilations=[1, 1],
-                                out=[side, side], batch=1, channels=256, filters=256, plan="")
+                                out=[side, side], batch=1, channels=256, filters=256, plan="", border=0)
     choice = chosen(tool, tmp_path, convolution, chip)
     assert choice.get("lane_dims") == lane_dims, choice
     assert choice["taps_inside"], choice
 
 
 def test_forced_plans_reach_windows(tool, tmp_path):
-    """Of the random convolutions above, enough have vectors that the copy of the image fills from several of its rows."""
-    windows = 0
-    for seed in range(48):
+    """Of the random convolutions above, enough have vectors that the copy of the image fills from several of its rows, and rows of the plan
+    that run through several."""
+    windows, rows = 0, 0
+    for seed in range(SEEDS):
         convolution = Convolution(seed)
-        if convolution.plan.startswith("lane_dims"):
+        if "_dims" in convolution.plan:
             (tmp_path / "c.mlir").write_text(convolution.text())
             told = json.loads(tool("tw-compile", tmp_path / "c.mlir", "--target", "cpu:granite-rapids", "-o", tmp_path / "c.ll", "--explain=json"))
-            windows += any(each["choice"].get("lane_dims") for each in told if each["decision"] == "contraction")
-    assert windows >= 8, windows
+            choices = [each["choice"] for each in told if each["decision"] == "contraction"]
+            windows += any(choice.get("lane_dims") for choice in choices)
+            rows += any(choice.get("row_dims") for choice in choices)
+    assert windows >= 5 and rows >= 6, (windows, rows)

@@ -64,7 +64,7 @@ bool Planner::readsTapsTogether(const ContractionPlan &p) const {
   std::optional<int64_t> apart = strideOf(scalars, p.kDim);
   bool hasTaps = false;
   for (unsigned dim : c.k) {
-    if (dim == p.kDim || trips(dim) == 1)
+    if (dim == p.kDim || isOne(dim))
       continue;
     std::optional<int64_t> stride = strideOf(scalars, dim);
     if (!isStatic(dim) || !stride || !apart || *stride == 0 || std::abs(*stride) * trips(dim) > std::abs(*apart))
@@ -80,26 +80,27 @@ bool Planner::continuesIn(const Access &access, unsigned outer, unsigned inner, 
   return step && each && *step == *each * trips;
 }
 
-/// Dimensions that C, what is beside it and the scalars continue in. Those of the vector operand may have gaps, which
-/// its copy leaves out.
+/// Dimensions that C and what is beside it continue in. Those of an operand may have gaps, which its copy leaves out;
+/// between rows the result may have some, too: each row has an address of its own.
 void Planner::mergeDims(ContractionPlan &p) const {
   if (!options.mergesDims)
     return;
-  auto merge = [&](unsigned inner, ArrayRef<unsigned> dims, const Access &operand, bool mayHaveGaps, bool *gaps) {
+  auto merge = [&](unsigned inner, ArrayRef<unsigned> dims, const Access &operand, bool &gaps, bool *ofResult) {
     SmallVector<unsigned, 2> outer;
     int64_t positions = trips(inner);
     auto canFollow = [&](unsigned dim) {
       bool gap = !continuesIn(operand, dim, inner, positions);
+      bool apart = !continuesIn(c.c, dim, inner, positions) || llvm::any_of(options.besideC, [&](const Access &access) {
+        return !continuesIn(access, dim, inner, positions);
+      });
       if (dim == inner || llvm::is_contained(outer, dim) || trips(dim) == 1 || !isStatic(dim) || dim == splitDim ||
-          !continuesIn(c.c, dim, inner, positions) ||
-          (gap && !(mayHaveGaps && operand.stride(inner).value_or(0) > 0 &&
+          (apart && !ofResult) ||
+          (gap && !(operand.stride(inner).value_or(0) > 0 &&
                     operand.stride(dim).value_or(0) >= *operand.stride(inner) * positions)))
         return false;
-      if (!llvm::all_of(options.besideC,
-                        [&](const Access &access) { return continuesIn(access, dim, inner, positions); }))
-        return false;
-      if (gaps)
-        *gaps |= gap;
+      gaps |= gap;
+      if (ofResult)
+        *ofResult |= apart;
       return true;
     };
     if (!isStatic(inner) || inner == splitDim)
@@ -112,9 +113,9 @@ void Planner::mergeDims(ContractionPlan &p) const {
     return outer;
   };
   ArrayRef<unsigned> laneDims = p.lanesOnM ? c.m : c.n, rowDims = p.lanesOnM ? c.n : c.m;
-  p.outerLanes = merge(*p.laneDim, laneDims, p.vectorOperand(c).access, /*mayHaveGaps=*/true, &p.windows);
+  p.outerLanes = merge(*p.laneDim, laneDims, p.vectorOperand(c).access, p.windows, nullptr);
   if (p.rowDim)
-    p.outerRows = merge(*p.rowDim, rowDims, p.scalarOperand(c).access, /*mayHaveGaps=*/false, nullptr);
+    p.outerRows = merge(*p.rowDim, rowDims, p.scalarOperand(c).access, p.rowWindows, &p.resultGaps);
 }
 
 /// Whether the unit takes the operands, directly or widened by the packing copy (which is then forced).
@@ -124,7 +125,8 @@ bool Planner::fitUnit(ContractionPlan &p) {
     return operand.residence == Residence::VectorRegister || operand.residence == Residence::OpaqueRegister;
   };
   if (!inRegisters(unit.b) || !inRegisters(unit.c) || !takesAccumulator(unit, c) ||
-      !(p.isBlock() ? inRegisters(unit.a) : unit.a.residence == Residence::BroadcastScalar && unit.m == 1))
+      !(p.isBlock() ? inRegisters(unit.a) && !p.resultGaps
+                    : unit.a.residence == Residence::BroadcastScalar && unit.m == 1))
     return false;
   const OperandForm scalarForm = formIn(unit.a, p.scalarOperand(c), c.accumulator),
                     vectorForm = formIn(unit.b, p.vectorOperand(c), c.accumulator);
@@ -139,7 +141,7 @@ bool Planner::fitUnit(ContractionPlan &p) {
     return false;
   }
   p.packVectors = vectorForm == OperandForm::Widened || p.offsetScalars || p.windows;
-  p.packScalars = scalarForm != OperandForm::AsItIs;
+  p.packScalars = scalarForm != OperandForm::AsItIs || p.rowWindows;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
   // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
   // hurts.
@@ -246,8 +248,9 @@ const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
 /// Whether the scalars of a block of k can be packed before the panels: no loop between them chooses others.
 bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
   const llvm::SmallBitVector &inVectors = reachOf(p.vectorOperand(c).access).dims;
-  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n),
-                                         [&](unsigned dim) { return isTiled(p, dim) || inVectors.test(dim); });
+  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n), [&](unsigned dim) {
+           return isTiled(p, dim) || inVectors.test(dim) || isOne(dim);
+         });
 }
 
 /// Tiles around the contraction that one packed copy of `operand` is for: all of it is packed before anything is
@@ -256,7 +259,7 @@ double Planner::tilesOfCopy(const ContractionPlan &p, const ContractionOperand &
   bool isVector = &operand == &p.vectorOperand(c);
   bool isWhole = isVector ? p.packVectors && p.laneBlock == 0 : p.packScalars && packsScalarsOnce(p);
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
-    isWhole &= isTiled(p, dim) || trips(dim) == 1;
+    isWhole &= isTiled(p, dim) || isOne(dim);
   return isWhole && p.kBlock == 0 ? options.tilesSharing[&operand == &c.a ? 0 : 1] : 1;
 }
 
@@ -404,7 +407,8 @@ bool Planner::chooseSteps(ContractionPlan &p) const {
   const Memory *second = secondCache();
   double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c));
   bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
-  bool canPrefetch = !p.rowsOutside && (!p.packVectors || p.laneBlock == 1) && isStatic(p.kDim) && c.k.size() == 1 &&
+  bool canPrefetch = !p.rowsOutside && (!p.packVectors || p.laneBlock == 1) && isStatic(p.kDim) &&
+                     llvm::all_of(c.k, [&](unsigned dim) { return dim == p.kDim || isOne(dim); }) &&
                      vectorsExtent > p.vectors && !p.windows;
   p.prefetchResult = prefetchesResult(p.rows * p.vectors);
   p.prefetchRows = prefetchesRows(p);

@@ -383,20 +383,27 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
         continue;
       hasDims = true;
       mergeDims(p);
-      // A copy that closes gaps is worth it or not; dimensions without gaps are as good as one.
-      for (bool windows : {false, true}) {
-        if (windows && !p.windows)
-          continue;
-        ContractionPlan q = p;
-        q.windows = windows;
-        if (p.windows && !windows)
-          q.outerLanes.clear();
-        if (!fitUnit(q))
-          continue;
-        hasUnit = true;
-        q.tailUnit = tailUnitFor(q);
-        sizes(q, best);
-      }
+      // A copy that closes gaps is worth it or not, as are rows that move one by one; dimensions without gaps are as
+      // good as one.
+      for (bool windows : {false, true})
+        for (bool rowGaps : {false, true}) {
+          const bool hasRowGaps = p.rowWindows || p.resultGaps;
+          if ((windows && !p.windows) || (rowGaps && !hasRowGaps))
+            continue;
+          ContractionPlan q = p;
+          q.windows = windows;
+          if (p.windows && !windows)
+            q.outerLanes.clear();
+          if (hasRowGaps && !rowGaps) {
+            q.outerRows.clear();
+            q.rowWindows = q.resultGaps = false;
+          }
+          if (!fitUnit(q))
+            continue;
+          hasUnit = true;
+          q.tailUnit = tailUnitFor(q);
+          sizes(q, best);
+        }
     }
   if (!best)
     reason = shortage(hasDims, hasUnit);

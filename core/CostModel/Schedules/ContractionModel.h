@@ -39,6 +39,8 @@ struct ContractionPlan {
   /// columns are lanes follow each other in the vectors as they do in C.
   llvm::SmallVector<unsigned, 2> outerRows, outerLanes;
   bool windows = false;    // the vector operand has gaps between outerLanes: its copy closes them
+  bool rowWindows = false; // the same of the scalar operand and outerRows
+  bool resultGaps = false; // C or what is beside it has gaps between outerRows: its rows move one by one
   unsigned kDim = 0;       // the reduction dimension that is blocked
   bool tapsInside = false; // the other reduction dimensions run inside of its loop, not around it
   int64_t rows = 1;        // register tile: steps of unit rows ...

@@ -169,6 +169,7 @@ private:
     return total;
   }
   bool isStatic(unsigned dim) const { return c.nest.tripCounts[dim].has_value(); }
+  bool isOne(unsigned dim) const { return c.nest.tripCounts[dim] == 1; }
 
   std::string shortage(bool hasDims, bool hasUnit) const;
   bool chooseDims(ContractionPlan &p) const;

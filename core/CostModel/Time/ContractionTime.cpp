@@ -255,7 +255,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
 
 /// Whether rows of a register tile are neighbours in an array, and its lanes are not (ContractionNest::isTransposed).
 bool Planner::movesTransposed(const ContractionPlan &p, const Reach &reach) const {
-  return p.rowDim && (p.unit->m == 1 || p.unit->c.opaque) && reach.dims.test(*p.laneDim) &&
+  return p.rowDim && !p.resultGaps && (p.unit->m == 1 || p.unit->c.opaque) && reach.dims.test(*p.laneDim) &&
          reach.strides[*p.laneDim] != 1 && reach.strides[*p.rowDim] == 1;
 }
 

@@ -251,7 +251,8 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     return (total + (elements * perElement + fromMemory) / tilesOfCopy(p, s)) * (1 + copyMargin);
   }
   if (p.packScalars) {
-    bool contiguous = strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1);
+    bool contiguous =
+        strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1 && !p.rowWindows);
     double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
     // A step's row is copied whole; a width that is no power of two in several segments.
     bool runs = strideOf(s.access, p.kDim) != 1 && contiguous;

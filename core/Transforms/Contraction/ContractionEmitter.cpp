@@ -29,16 +29,24 @@ using namespace mlir::affine;
 namespace tilewright {
 
 void ContractionNest::sortDimensions() {
+  // Dimensions of one element take no part: their position is known.
+  auto isOne = [&](unsigned dim) {
+    const bool is = space.extent(dim) == constant(1);
+    if (is)
+      space.at[dim] = constant(0);
+    return is;
+  };
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
     if (dim == p.rowDim || dim == p.laneDim || llvm::is_contained(p.outerRows, dim) ||
         llvm::is_contained(p.outerLanes, dim))
       continue;
-    (vectors.access.dims().test(dim) ? outerWithVectors : outerOther).push_back(dim);
+    if (!isOne(dim))
+      (vectors.access.dims().test(dim) ? outerWithVectors : outerOther).push_back(dim);
   }
   llvm::sort(outerWithVectors);
   llvm::sort(outerOther);
   for (unsigned dim : c.k)
-    if (dim != p.kDim)
+    if (dim != p.kDim && !isOne(dim))
       otherK.push_back(dim);
   if (!p.tapsInside)
     return;
@@ -475,6 +483,7 @@ void ContractionNest::packedRows(const Section &section, const KBlock &k, Affine
   request.element = scalarElement;
   request.freeDim = p.rowDim.value_or(noDim);
   request.outerFree = p.outerRows;
+  request.windows = p.rowWindows;
   request.width = section.width * unit.m;
   request.vector = p.isBlock() ? unit.m : 0; // read as scalars: either order will do
   request.group = interleaveOf(unit.a, /*freeIsColumn=*/false);

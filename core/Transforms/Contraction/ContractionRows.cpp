@@ -30,7 +30,7 @@ bool ContractionNest::isTransposed(const Access &access) const {
   const bool movesByRows = unit.c.opaque || (unit.m == 1 && unit.c.layout == rowMajorLayout(1, unit.n));
   const Type element = elementOf(access.memref);
   const bool hasBytes = element.isIntOrFloat() && element.getIntOrFloatBitWidth() % CHAR_BIT == 0;
-  return movesByRows && hasBytes && p.rowDim && p.laneDim && access.dims().test(*p.laneDim) &&
+  return movesByRows && hasBytes && !p.resultGaps && p.rowDim && p.laneDim && access.dims().test(*p.laneDim) &&
          access.stride(*p.laneDim) != 1 && access.stride(*p.rowDim) == 1;
 }
 

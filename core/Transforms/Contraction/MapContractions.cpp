@@ -35,6 +35,7 @@
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/NestTime.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -125,6 +126,59 @@ std::vector<Access> accessesBesideC(const ContractionTask &task) {
       for (const Access &access : *each)
         accesses.push_back(onContraction(access, step, task.contraction));
   return accesses;
+}
+
+/// Whether an access beside C keeps dimensions apart that C goes on in, so that they are not one for rows or lanes.
+bool separatesDims(const Contraction &c, const Access &beside) {
+  auto continues = [&](const Access &access, unsigned outer, unsigned inner) {
+    std::optional<int64_t> step = access.stride(outer), each = access.stride(inner);
+    return step && each && *step == *each * *c.nest.tripCounts[inner];
+  };
+  return llvm::any_of(ArrayRef<ArrayRef<unsigned>>{c.m, c.n}, [&](ArrayRef<unsigned> dims) {
+    return llvm::any_of(dims, [&](unsigned inner) {
+      return c.nest.tripCounts[inner] && llvm::any_of(dims, [&](unsigned outer) {
+               return outer != inner && c.nest.tripCounts[outer] && *c.nest.tripCounts[outer] > 1 &&
+                      continues(c.c, outer, inner) && !continues(beside, outer, inner);
+             });
+    });
+  });
+}
+
+/// Whether the nests behind the sums stay nests of their own: one writes where dimensions of the result do not follow
+/// each other, as into an array with a border, and a plan that has these dimensions as one saves more than the nests
+/// take, by more than plans that differ in nothing. `plan`, and what was considered, is then that without them.
+bool leavesEpilogue(const ContractionTask &task, ContractionPlan &plan, const TargetDescription &target,
+                    PlanOptions options) {
+  constexpr double alike = 0.99;
+  if (llvm::none_of(options.besideC, [&](const Access &access) { return separatesDims(task.contraction, access); }))
+    return false;
+  options.besideC.clear();
+  std::vector<ContractionPlan> considered, *ofPlan = options.considered;
+  if (ofPlan)
+    options.considered = &considered;
+  std::string reason;
+  std::optional<ContractionPlan> apart = planContraction(task.contraction, target, options, reason);
+  if (!apart)
+    return false;
+  const PassModel model(target);
+  double nests = 0;
+  for (const EpilogueStep &step : task.epilogue)
+    nests += model.seconds(passWork(step.nest.root(), model));
+  const bool isFaster = apart->seconds + nests < alike * plan.seconds;
+  AffineForOp root = task.contraction.nest.root();
+  if (DecisionLog *log = DecisionLog::of(root.getContext())) {
+    llvm::json::Object fused{{"form", "in registers"}, {"seconds", plan.seconds}},
+        own{{"form", "nests"}, {"seconds", apart->seconds + nests}};
+    log->add("place-epilogue", root,
+             llvm::json::Object{{"choice", llvm::json::Object{{"form", isFaster ? "nests" : "in registers"}}},
+                                {"candidates", llvm::json::Array{std::move(fused), std::move(own)}}});
+  }
+  if (!isFaster)
+    return false;
+  plan = *apart;
+  if (ofPlan)
+    *ofPlan = std::move(considered);
+  return true;
 }
 
 /// Whether an element-wise nest before the contraction may run while an operand is packed.
@@ -243,6 +297,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     onCores = chooseUnit(task, group, target, *cores, shareOf(c, *cores), options, isListed);
   else
     plan = planContraction(c, target, asked, reason);
+  if (plan && options.overrides.empty() && leavesEpilogue(task, *plan, target, asked))
+    group = gatherGroup(task, /*withEpilogue=*/false);
   const std::optional<ScratchpadContractionPlan> &corePlan = onCores.unit;
   if (!plan && !lanePlan && !corePlan) {
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << (cores ? onCores.reason : reason);

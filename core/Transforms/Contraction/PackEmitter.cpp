@@ -134,7 +134,7 @@ PackedBuffer Packer::pack() {
     copyRowsOfPanels();
     return buffer;
   }
-  if (!buffer.rows && lanesContiguous && r.vector == 0 && r.group == 1) {
+  if (!buffer.rows && lanesContiguous && r.vector == 0 && r.group == 1 && !r.windows) {
     copyRuns();
     return buffer;
   }

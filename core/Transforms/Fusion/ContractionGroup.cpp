@@ -213,11 +213,13 @@ static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
   return steps;
 }
 
-SmallVector<Operation *> tilewright::gatherGroup(ContractionTask &task) {
+SmallVector<Operation *> tilewright::gatherGroup(ContractionTask &task, bool withEpilogue) {
   const Contraction &c = task.contraction;
   AffineForOp root = Nest(c.nest).root(), init = findZeroInit(c);
   task.zeroInit = bool(init);
-  task.epilogue = collectEpilogue(c);
+  task.epilogue.clear();
+  if (withEpilogue)
+    task.epilogue = collectEpilogue(c);
 
   SmallVector<Operation *> group{root};
   if (init)

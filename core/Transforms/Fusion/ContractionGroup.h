@@ -24,8 +24,9 @@
 namespace tilewright {
 
 /// Finds the nests that belong to `task.contraction` and fills in what is known of them: `zeroInit`, `epilogue`,
-/// `keepC`, and which stores to keep. Returns the outermost loops of all, the contraction's first.
-llvm::SmallVector<mlir::Operation *> gatherGroup(ContractionTask &task);
+/// `keepC`, and which stores to keep. Returns the outermost loops of all, the contraction's first. Without epilogue:
+/// what follows the sums stays nests of its own.
+llvm::SmallVector<mlir::Operation *> gatherGroup(ContractionTask &task, bool withEpilogue = true);
 
 /// The nest before `c` that sets all of its result to zero, with nothing between that touches the result; null if
 /// there is none.
