@@ -105,6 +105,11 @@ defvar HopperUnits = [
     wgmma_m64n16k16_bf16_f32_a, wgmma_m64n32k16_bf16_f32_a, wgmma_m64n64k16_bf16_f32_a, wgmma_m64n128k16_bf16_f32_a,
     wgmma_m64n256k16_bf16_f32_a] # AdaUnits;
 
+/// mma.sp, whose A keeps some of k.
+defvar SparseUnits = [mma_sp_m16n8k32_f16_f32, mma_sp_m16n8k32_f16_f16, mma_sp_m16n8k32_bf16_f32, mma_sp_m16n8k16_tf32_f32,
+                      mma_sp_m16n8k64_i8_i32, mma_sp_m16n8k64_u8_i32, mma_sp_m16n8k64_e4m3_f32, mma_sp_m16n8k64_e5m2_f32,
+                      mma_sp_m16n8k64_e4m3_e5m2_f32, mma_sp_m16n8k64_e5m2_e4m3_f32];
+
 /// Those with scales: of each width of a tile one type for both operands, of some all pairs.
 defvar ScaledUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar,
     !foreach(each, MxFormats, !cast<MatrixUnit>("tcgen05_m128n" # n # "k32_mx_" # each.name # "_f32")),
@@ -155,6 +160,16 @@ class Prices<int f16_f32, int f16_f16, int tf32_, int int8, int float8, int doub
                                  UnitCost<mma_m16n8k32_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
                                  UnitCost<mma_m16n8k32_e4m3_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
                                  UnitCost<mma_m16n8k32_e5m2_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>];
+  /// Of twice the k, half of which A keeps.
+  list<UnitCost> sparse = ada # [
+    UnitCost<mma_sp_m16n8k32_f16_f32, Cycles<f16_f32>, Cycles<!add(f16_f32, 17)>, from>,
+    UnitCost<mma_sp_m16n8k32_f16_f16, Cycles<f16_f16>, Cycles<!add(f16_f16, 17)>, from>,
+    UnitCost<mma_sp_m16n8k32_bf16_f32, Cycles<f16_f32>, Cycles<!add(f16_f32, 17)>, from>,
+    UnitCost<mma_sp_m16n8k16_tf32_f32, Cycles<tf32_>, Cycles<!add(tf32_, 17)>, from>,
+    UnitCost<mma_sp_m16n8k64_i8_i32, Cycles<int8>, Cycles<!add(int8, 17)>, from>,
+    UnitCost<mma_sp_m16n8k64_u8_i32, Cycles<int8>, Cycles<!add(int8, 17)>, from>
+  ] # !foreach(unit, [mma_sp_m16n8k64_e4m3_f32, mma_sp_m16n8k64_e5m2_f32, mma_sp_m16n8k64_e4m3_e5m2_f32,
+                      mma_sp_m16n8k64_e5m2_e4m3_f32], UnitCost<unit, Cycles<float8>, Cycles<!add(float8, 17)>, from>);
 }
 /// Lane multiply-adds: clocks of a quarter for one warp instruction.
 class LanePrices<int half, int single, int double> {
@@ -265,7 +280,7 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
 defvar WidensFloat8 = Fact<Count<2>, Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>;
 class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 and H200 data sheets">>
-    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
+    : Gpu<name, "sm_90a", "ptx85", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
   let float8_words = WidensFloat8;
   let launch = Fact<Cycles<7400>, Measured<"two launches of little work in a row, 4.2 us of the host each (tw-launch --benchmark), on an H200">>;
   let subgroup_issue = Fact<PerClock<3, 8>, Measured<"soft-max of attention in 9 tilings, 64 and 128 features (test/gpu), on an H200">>;
@@ -276,8 +291,8 @@ class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 an
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
-  let units = HopperUnits;
-  let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
+  let units = HopperUnits # SparseUnits;
+  let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.sparse # LanePrices<1, 1, 2>.each;
 }
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
 def H200 : Hopper<"H200", 141, 4220, Measured<"increment of 1 GiB (test/gpu), 4800 by the data sheet">> { let summary = "NVIDIA H200 SXM (Hopper)"; }
@@ -297,13 +312,13 @@ def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227,
   let summary = "NVIDIA B200 (Blackwell)";
   let memories = GpuMemories<180, 8000, 1965, 126, 8000, 227, SheetB200>.each # [TensorMemoryOf];
   let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad, TensorScales];
-  let units = BlackwellUnits;
-  let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
+  let units = BlackwellUnits # SparseUnits;
+  let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.sparse # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;
 def RTX5090 : Gpu<"RTX5090", "sm_120a", "ptx87", 170, 2407, 32, 1792, 96, 4000, 99, 128, Sheet5090> {
   let summary = "NVIDIA GeForce RTX 5090 (Blackwell): accumulation in f32 at half rate";
   let copies = [CpAsync, LdMatrix];
-  let units = AdaUnits;
-  let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.ada # LanePrices<1, 1, 64>.each;
+  let units = AdaUnits # SparseUnits;
+  let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.sparse # LanePrices<1, 1, 64>.each;
 }
