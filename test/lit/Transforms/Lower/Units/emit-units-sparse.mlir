@@ -27,7 +27,7 @@ module attributes {tilewright.target = "amd:MI300X"} {
 
 // Of 16 places those of a word of 32 bits first.
 module attributes {tilewright.target = "nvidia:H200"} {
-  llvm.func @tilewright.unit.nvidia.mma_sp_m16n8k64_i8_i32(vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
+  llvm.func @tilewright.unit.nvidia.mma_sp_ordered_m16n8k64_i8_i32(vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
 
   // CHECK-LABEL: llvm.func @words
   // CHECK-COUNT-4: llvm.mlir.constant(50529027 : i32) : i32
@@ -37,7 +37,7 @@ module attributes {tilewright.target = "nvidia:H200"} {
   // CHECK: %[[SELECTOR:.*]] = llvm.mlir.constant(0 : i32) : i32
   // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.sp.ordered.metadata.m16n8k64.row.col.s8"({{.*}}, %[[WORD]], %[[SELECTOR]])
   llvm.func @words(%a: vector<16xi8>, %b: vector<16xi8>, %c: vector<4xi32>, %p: vector<16xi8>) -> vector<4xi32> {
-    %d = llvm.call @tilewright.unit.nvidia.mma_sp_m16n8k64_i8_i32(%a, %b, %c, %p) : (vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
+    %d = llvm.call @tilewright.unit.nvidia.mma_sp_ordered_m16n8k64_i8_i32(%a, %b, %c, %p) : (vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
     llvm.return %d : vector<4xi32>
   }
 }
