@@ -7,7 +7,8 @@
 ///
 /// \file
 /// C[m, n] += P[m, k / 4, s] mod 4 == k mod 4 ? A[m, k / 4, s] * B[n, k] : 0 over k
-/// and s of 2, and the same with B as the one that keeps two of four elements.
+/// and s of 2, and the same with B as the one that keeps two of four elements; one
+/// of two of f32, as units of tf32 take it.
 /// Units that take an index compute half of these products (docs/quantisation.md).
 ///
 //===----------------------------------------------------------------------===//
@@ -23,12 +24,11 @@ using T = ElementType;
 
 namespace {
 
-constexpr int64_t kept = 2, group = 4;
-
 struct SparseProduct {
   T element, sum;
   bool isOfB; // which one is sparse
   Dim m, n, k;
+  int64_t kept = element == T::F32 ? 1 : 2, group = 2 * kept;
 
   Dims sparse() const { return {isOfB ? n : m, {k.size / group}, {kept}}; }
   Dims dense() const { return {isOfB ? m : n, k}; }
@@ -36,7 +36,7 @@ struct SparseProduct {
 
 std::string writeSparse(ProgramText &text, const SparseProduct &p) {
   const std::string free = p.isOfB ? "d1" : "d0", other = p.isOfB ? "d0" : "d1";
-  const std::string place = free + ", d2 floordiv " + std::to_string(group) + ", d3";
+  const std::string place = free + ", d2 floordiv " + std::to_string(p.group) + ", d3";
   std::string values = text.input(p.element, p.sparse());
   std::string places = text.input(T::I8, p.sparse(), "tilewright.ascending");
   std::vector<Operand> operands = {{values, p.element, p.sparse(), place},
@@ -45,7 +45,7 @@ std::string writeSparse(ProgramText &text, const SparseProduct &p) {
   const std::string zero = isFloat(p.sum) ? "0.0" : "0", type = mlirName(p.sum), kind = isFloat(p.sum) ? "f " : "i ";
   Operand sum{text.filled(p.sum, {p.m, p.n}, zero), p.sum, {p.m, p.n}, "d0, d1"};
   return text.generic(4, 2, operands, sum, [&](const std::vector<std::string> &v) {
-    std::string mask = text.add("arith.constant " + std::to_string(group - 1) + " : i8");
+    std::string mask = text.add("arith.constant " + std::to_string(p.group - 1) + " : i8");
     std::string k = text.add("arith.index_cast " + text.add("linalg.index 2 : index") + " : index to i8");
     std::string have = text.add("arith.andi " + v[1] + ", " + mask + " : i8");
     std::string want = text.add("arith.andi " + k + ", " + mask + " : i8");
@@ -59,7 +59,7 @@ std::string writeSparse(ProgramText &text, const SparseProduct &p) {
 }
 
 Expected expectSparse(const SparseProduct &p, const Arrays &inputs) {
-  const int64_t m = p.m.size, n = p.n.size, k = p.k.size, depth = k / group * kept;
+  const int64_t m = p.m.size, n = p.n.size, k = p.k.size, kept = p.kept, group = p.group, depth = k / group * kept;
   Expected expected(m * n);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -82,9 +82,10 @@ Expected expectSparse(const SparseProduct &p, const Arrays &inputs) {
 Case sparseCase(const SparseProduct &p, bool quick) {
   ProgramText text;
   std::string result = writeSparse(text, p);
+  const Domain places = p.kept == 2 ? Domain::Places : Domain::Any; // one of a group always ascends
   CaseProgram program{
       text.finish(result, p.sum, {p.m, p.n}),
-      {{p.element, sizesOf(p.sparse())}, {T::I8, sizesOf(p.sparse()), Domain::Places}, {p.element, sizesOf(p.dense())}},
+      {{p.element, sizesOf(p.sparse())}, {T::I8, sizesOf(p.sparse()), places}, {p.element, sizesOf(p.dense())}},
       p.sum,
       sizesOf({p.m, p.n}),
       [p](const Arrays &arrays) { return expectSparse(p, arrays); },
@@ -94,7 +95,7 @@ Case sparseCase(const SparseProduct &p, bool quick) {
           "sparse-matmul",
           element + "." + element + "." + nameOf(p.sum),
           shapeName({p.m, p.n, p.k}),
-          p.isOfB ? "b-2-of-4" : "a-2-of-4",
+          (p.isOfB ? "b-" : "a-") + std::to_string(p.kept) + "-of-" + std::to_string(p.group),
           quick,
           program,
           {}};
@@ -107,7 +108,8 @@ void conformance::addSparse(std::vector<Case> &cases) {
   for (const auto &shape : shapes)
     for (bool isOfB : {false, true})
       for (auto [element, sum] : {std::pair(T::F16, T::F32), std::pair(T::BF16, T::F32), std::pair(T::I8, T::I32),
-                                  std::pair(T::F8E4M3FNUZ, T::F32), std::pair(T::F8E5M2, T::F32)}) {
+                                  std::pair(T::F8E4M3FNUZ, T::F32), std::pair(T::F8E4M3FN, T::F32),
+                                  std::pair(T::F8E5M2, T::F32), std::pair(T::F32, T::F32)}) {
         const bool quick = &shape == &shapes[0] && !isOfB && (element == T::F16 || element == T::I8);
         cases.push_back(sparseCase({element, sum, isOfB, shape[0], shape[1], shape[2]}, quick));
       }

@@ -105,6 +105,17 @@ defvar HopperUnits = [
     wgmma_m64n16k16_bf16_f32_a, wgmma_m64n32k16_bf16_f32_a, wgmma_m64n64k16_bf16_f32_a, wgmma_m64n128k16_bf16_f32_a,
     wgmma_m64n256k16_bf16_f32_a] # AdaUnits;
 
+/// mma.sp, whose A keeps some of k: `name` is that of one of its variants.
+class SparseOf<string name> {
+  list<MatrixUnit> ampere = !foreach(each, ["m16n8k32_f16_f32", "m16n8k32_f16_f16", "m16n8k32_bf16_f32", "m16n8k16_tf32_f32",
+                                            "m16n8k64_i8_i32", "m16n8k64_u8_i32"], !cast<MatrixUnit>(name # "_" # each));
+  list<MatrixUnit> floats = !foreach(each, ["e4m3", "e5m2", "e4m3_e5m2", "e5m2_e4m3"],
+                                     !cast<MatrixUnit>(name # "_m16n8k64_" # each # "_f32"));
+  list<MatrixUnit> ada = ampere # floats;
+}
+defvar SparseUnits = SparseOf<"mma_sp">;
+defvar OrderedUnits = SparseOf<"mma_sp_ordered">.ada;
+
 /// Those with scales: of each width of a tile one type for both operands, of some all pairs.
 defvar ScaledUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar,
     !foreach(each, MxFormats, !cast<MatrixUnit>("tcgen05_m128n" # n # "k32_mx_" # each.name # "_f32")),
@@ -133,6 +144,11 @@ defvar BlackwellUnits = [
     tcgen05_m128n96k32_e5m2_e4m3_f32, tcgen05_m128n128k32_e5m2_e4m3_f32, tcgen05_m128n192k32_e5m2_e4m3_f32,
     tcgen05_m128n256k32_e5m2_e4m3_f32] # ScaledUnits # MixedScaledUnits # AdaUnits;
 
+/// Of units with a sparse A: clocks of dense ones of half the k, in their order, and of 8-bit floats.
+class SparseCosts<SparseOf units, list<int> clocks, int float8, Source from> {
+  list<UnitCost> ampere = !foreach(i, !range(clocks), UnitCost<units.ampere[i], Cycles<clocks[i]>, Cycles<!add(clocks[i], 17)>, from>);
+  list<UnitCost> ada = ampere # !foreach(unit, units.floats, UnitCost<unit, Cycles<float8>, Cycles<!add(float8, 17)>, from>);
+}
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
 class Prices<int f16_f32, int f16_f16, int tf32_, int int8, int float8, int double, Source from> {
@@ -150,11 +166,12 @@ class Prices<int f16_f32, int f16_f16, int tf32_, int int8, int float8, int doub
     UnitCost<mma_m8n8k16_i8_i32, Cycles<int8, 4>, Cycles<!add(int8, 9)>, from>,
     UnitCost<mma_m8n8k4_f64_f64, Cycles<double>, Cycles<!add(double, 17)>, from>
   ];
-  list<UnitCost> ampere = Ampere;
-  list<UnitCost> ada = Ampere # [UnitCost<mma_m16n8k32_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
-                                 UnitCost<mma_m16n8k32_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
-                                 UnitCost<mma_m16n8k32_e4m3_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
-                                 UnitCost<mma_m16n8k32_e5m2_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>];
+  defvar Ada = Ampere # !foreach(unit, [mma_m16n8k32_e4m3_f32, mma_m16n8k32_e5m2_f32, mma_m16n8k32_e4m3_e5m2_f32,
+                                        mma_m16n8k32_e5m2_e4m3_f32], UnitCost<unit, Cycles<float8>, Cycles<!add(float8, 17)>, from>);
+  defvar Sparse = SparseCosts<SparseUnits, [f16_f32, f16_f16, f16_f32, tf32_, int8, int8], float8, from>;
+  list<UnitCost> ampere = Ampere # Sparse.ampere;
+  list<UnitCost> ada = Ada # Sparse.ada;
+  list<UnitCost> ordered = Ada # SparseCosts<SparseOf<"mma_sp_ordered">, [f16_f32, f16_f16, f16_f32, tf32_, int8, int8], float8, from>.ada;
 }
 /// Lane multiply-adds: clocks of a quarter for one warp instruction.
 class LanePrices<int half, int single, int double> {
@@ -235,14 +252,14 @@ defvar SheetA100 = Cited<"NVIDIA A100 whitepaper">;
 def A100 : Gpu<"A100", "sm_80", "ptx71", 108, 1410, 80, 2039, 40, 5120, 163, 64, SheetA100> {
   let summary = "NVIDIA A100 (Ampere), 80 GB";
   let copies = [CpAsync, LdMatrix];
-  let units = AmpereUnits;
+  let units = AmpereUnits # SparseUnits.ampere;
   let costs = Prices<8, 8, 8, 8, 16, 16, SheetA100>.ampere # LanePrices<1, 2, 4>.each;
 }
 defvar SheetA10 = Cited<"NVIDIA A10 data sheet">;
 def A10 : Gpu<"A10", "sm_86", "ptx71", 72, 1695, 24, 600, 6, 1536, 99, 128, SheetA10> {
   let summary = "NVIDIA A10 (Ampere)";
   let copies = [CpAsync, LdMatrix];
-  let units = AmpereUnits;
+  let units = AmpereUnits # SparseUnits.ampere;
   let costs = Prices<16, 16, 16, 16, 16, 1024, SheetA10>.ampere # LanePrices<1, 1, 64>.each;
 }
 
@@ -250,7 +267,7 @@ defvar SheetAda = Cited<"NVIDIA Ada whitepaper, L4 and L40S data sheets">;
 class Ada<string name, int sms, int mhz, int gib, int gbs, int l2MiB>
     : Gpu<name, "sm_89", "ptx84", sms, mhz, gib, gbs, l2MiB, 2560, 99, 128, SheetAda> {
   let copies = [CpAsync, LdMatrix];
-  let units = AdaUnits;
+  let units = AdaUnits # SparseUnits.ada;
   let costs = Prices<16, 16, 16, 16, 16, 1024, SheetAda>.ada # LanePrices<1, 1, 64>.each;
 }
 def L4 : Ada<"L4", 58, 2040, 24, 300, 48> { let summary = "NVIDIA L4 (Ada)"; }
@@ -265,7 +282,7 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
 defvar WidensFloat8 = Fact<Count<2>, Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>;
 class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 and H200 data sheets">>
-    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
+    : Gpu<name, "sm_90a", "ptx85", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
   let float8_words = WidensFloat8;
   let launch = Fact<Cycles<7400>, Measured<"two launches of little work in a row, 4.2 us of the host each (tw-launch --benchmark), on an H200">>;
   let subgroup_issue = Fact<PerClock<3, 8>, Measured<"soft-max of attention in 9 tilings, 64 and 128 features (test/gpu), on an H200">>;
@@ -276,8 +293,8 @@ class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 an
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
-  let units = HopperUnits;
-  let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
+  let units = HopperUnits # OrderedUnits;
+  let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ordered # LanePrices<1, 1, 2>.each;
 }
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
 def H200 : Hopper<"H200", 141, 4220, Measured<"increment of 1 GiB (test/gpu), 4800 by the data sheet">> { let summary = "NVIDIA H200 SXM (Hopper)"; }
@@ -297,13 +314,13 @@ def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227,
   let summary = "NVIDIA B200 (Blackwell)";
   let memories = GpuMemories<180, 8000, 1965, 126, 8000, 227, SheetB200>.each # [TensorMemoryOf];
   let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad, TensorScales];
-  let units = BlackwellUnits;
-  let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
+  let units = BlackwellUnits # OrderedUnits;
+  let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ordered # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;
 def RTX5090 : Gpu<"RTX5090", "sm_120a", "ptx87", 170, 2407, 32, 1792, 96, 4000, 99, 128, Sheet5090> {
   let summary = "NVIDIA GeForce RTX 5090 (Blackwell): accumulation in f32 at half rate";
   let copies = [CpAsync, LdMatrix];
-  let units = AdaUnits;
-  let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.ada # LanePrices<1, 1, 64>.each;
+  let units = AdaUnits # OrderedUnits;
+  let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.ordered # LanePrices<1, 1, 64>.each;
 }

@@ -29,7 +29,7 @@ defvar MmaPeak = Cited<"NVIDIA A100 whitepaper: peak rates / (108 multiprocessor
 class Packed<int pack, list<list<int>> along, list<list<int>> more> {
   list<list<int>> elements = !if(!eq(pack, 1), [], !if(!eq(pack, 2), [along[0]], [along[0], along[1]])) # more;
 }
-/// A (m x k) and B (k x 8), `pack` elements to a register; k is `pack` times 4 or 8.
+/// A (m x k) and B (k x 8), `pack` elements to a register; k is `pack` times 4 or 8, of B also 16.
 class MmaA<int m, int k, int pack>
     : Layout<[[0, pack], [0, !mul(2, pack)], [1, 0], [2, 0], [4, 0]],
              Packed<pack, [[0, 1], [0, 2]],
@@ -37,7 +37,8 @@ class MmaA<int m, int k, int pack>
                         # !if(!eq(k, !mul(8, pack)), [[0, !mul(4, pack)]], []<list<int>>)>.elements>;
 class MmaB<int k, int pack>
     : Layout<[[pack, 0], [!mul(2, pack), 0], [0, 1], [0, 2], [0, 4]],
-             Packed<pack, [[1, 0], [2, 0]], !if(!eq(k, !mul(8, pack)), [[!mul(4, pack), 0]], []<list<int>>)>.elements>;
+             Packed<pack, [[1, 0], [2, 0]],
+                    !foreach(s, !filter(s, [4, 8], !lt(!mul(s, pack), k)), [!mul(s, pack), 0])>.elements>;
 class MmaC<int m>
     : Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [[0, 1]] # !if(!eq(m, 16), [[8, 0]], []<list<int>>)>;
 
@@ -73,6 +74,47 @@ foreach ea = [f8e4m3, f8e5m2] in {
         : Mma<16, 32, ea, eb, f32, 4, 16, "f32." # a # "." # b # ".f32">;
   }
 }
+
+/// mma.sp: A keeps two of four elements along k, of tf32 one of two, so that it lies as that of a dense `mma` of half the k,
+/// which takes the same time. The places, two bits each, are a word of each lane. Of 8-bit elements that is 16 of a row; else
+/// lanes t of 0 and 1 have a half of k of two rows, and lanes of 2 and 3, which sparsity selector 1 would name, the same.
+/// Layouts: CuTe's traits of sparse MMA of SM80 and SM120 (test/unit/MatrixOracles.csv).
+class MmaPlaces<int pack>
+    : Layout<!if(!eq(pack, 4), [[8, 0], [0, 16]], [[0, !mul(4, pack)], [0, 0]]) # [[1, 0], [2, 0], [4, 0]],
+             [[0, 1], [0, 2]] # !if(!eq(pack, 4), [[0, 4], [0, 8]], !if(!eq(pack, 2), [[0, 4], [8, 0]], [[8, 0]]))>;
+class InWord<Layout layout> : Operand<u8, InRegisters<layout>> { let storage = "i32"; }
+class MmaSparse<string variant, int k, Elem ea, Elem eb, Elem ec, int pack, string types, int cycles = 8>
+    : Mma<16, k, ea, eb, ec, pack, cycles, types> {
+  let a = Operand<ea, InRegisters<MmaA<16, !div(k, 2), pack>>>;
+  let sparseKept = 2;
+  let sparseGroup = 4;
+  let indexA = InWord<MmaPlaces<pack>>;
+  let emit = LlvmIntrinsic<"llvm.nvvm.mma.sp" # variant # ".m16n8k" # k # ".row.col." # types, ["A", "B", "C", "IndexA", "i32:0"]>;
+}
+/// `mma.sp` of PTX 7.1, and `mma.sp::ordered_metadata` of PTX 8.5, which chips since Hopper are fast with. Of both, places ascend.
+foreach variant = ["", ".ordered.metadata"] in {
+  defvar name = "mma_sp" # !if(!empty(variant), "", "_ordered");
+  def name # _m16n8k32_f16_f32 : MmaSparse<variant, 32, f16, f16, f32, 2, "f32.f32">;
+  def name # _m16n8k32_f16_f16 : MmaSparse<variant, 32, f16, f16, f16, 2, "f16.f16">;
+  def name # _m16n8k32_bf16_f32 : MmaSparse<variant, 32, bf16, bf16, f32, 2, "bf16">;
+  def name # _m16n8k64_i8_i32 : MmaSparse<variant, 64, i8, i8, i32, 4, "s8">;
+  def name # _m16n8k64_u8_i32 : MmaSparse<variant, 64, u8, u8, i32, 4, "u8">;
+  foreach ea = [f8e4m3, f8e5m2] in {
+    defvar a = !if(!eq(ea.kind, "F8E4M3"), "e4m3", "e5m2");
+    foreach eb = [f8e4m3, f8e5m2] in {
+      defvar b = !if(!eq(eb.kind, "F8E4M3"), "e4m3", "e5m2");
+      def name # _m16n8k64_ # a # !if(!eq(a, b), "", "_" # b) # _f32
+          : MmaSparse<variant, 64, ea, eb, f32, 4, "f32." # a # "." # b # ".f32", 16>;
+    }
+  }
+  def name # _m16n8k16_tf32_f32 : MmaSparse<variant, 16, tf32, tf32, f32, 1, "tf32"> {
+    let sparseKept = 1;
+    let sparseGroup = 2;
+    let indexA = Operand<u8, InRegisters<MmaPlaces<1>>>;
+    let emit = IrFunction<"SparseTf32.ll", name # "_m16n8k16_tf32", ["A", "B", "C", "IndexA"]>;
+  }
+}
+
 def mma_m8n8k4_f64_f64 : Mma<8, 4, f64, f64, f64, 1, 16, "f64">;
 
 /// One multiply-add per lane, seen as a 4 x 8 outer product: what contractions of other types use. 8 lanes of f32 along a

@@ -1,5 +1,6 @@
 """Products whose one factor keeps two of four elements along k: found by access maps and the choice in the body, computed by
-units that take an index (MI300X's SMFMAC, RX9070's SWMMAC), right on every chip without one too."""
+units that take an index (MI300X's SMFMAC, RX9070's SWMMAC, NVIDIA's mma.sp, which takes one of two of tf32), right on every
+chip without one too."""
 
 import json
 
@@ -8,6 +9,7 @@ import pytest
 
 from conftest import BUILD
 from float8 import dtype
+from lanes import ARCHITECTURES, PTXAS, report_without_spills
 from test_float8 import run, where
 
 FLOATS = ("addf", "mulf", "extf", "f32", "0.0")
@@ -28,6 +30,9 @@ def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, prom
     maps = [f"{free}, k floordiv {group}, s", f"{free}, k floordiv {group}, s", f"{other}, k", "i, j"]
     maps = ", ".join(f"affine_map<(i, j, k, s) -> ({each})>" for each in maps)
     promised = " {tilewright.ascending}" if promise else ""
+    widened, factors = "", "%x, %y"
+    if kind != wide:
+        widened, factors = "".join(f"%{v}e = arith.{extend} %{v} : {kind} to {wide}\n" for v in "xy"), "%xe, %ye"
     place = f"%place = arith.andi %p, %mask : i8" if mask else "%place = arith.addi %p, %none : i8"
     return f"""
     func.func @f(%a: tensor<{groups}x{kind}>, %where: tensor<{groups}xi8>{promised}, %b: tensor<{dense}x{k}x{kind}>)
@@ -45,9 +50,8 @@ def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, prom
         %low = arith.index_cast %k : index to i8
         %wanted = arith.andi %low, %mask : i8
         %here = arith.cmpi eq, %place, %wanted : i8
-        %xe = arith.{extend} %x : {kind} to {wide}
-        %ye = arith.{extend} %y : {kind} to {wide}
-        %product = arith.{multiply} %xe, %ye : {wide}
+        {widened}
+        %product = arith.{multiply} {factors} : {wide}
         %chosen = arith.select %here, %product, %z : {wide}
         %sum = arith.{add} %o, %chosen : {wide}
         linalg.yield %sum : {wide}
@@ -80,12 +84,14 @@ def unit_of(text, target, tool, tmp_path, *options):
     return [d["choice"]["unit"].partition(".")[2] for d in decisions if d["decision"] == "contraction"]
 
 
-def check(m, n, k, kind, target, tool, tmp_path, first=True, tail="", **sparsity):
+def check(m, n, k, kind, target, tool, tmp_path, first=True, tail="", options=(), **sparsity):
     arrays, (exact, size) = drawn(m, n, k, kind, first, **sparsity)
     text = program(m, n, k, kind, first, tail, **sparsity)
-    got = run(tool, tmp_path, text, arrays, [kind, "i8", kind], "i32" if kind == "i8" else "f32", *where(target))
+    got = run(tool, tmp_path, text, arrays, [kind, "i8", kind], "i32" if kind == "i8" else "f32", *where(target), *options)
     exact = np.maximum(exact, 0) if tail else exact
     bound = 0 if kind == "i8" else (k + 2) * 2.0**-23 * size
+    if "--fp=fast" in options:  # each factor as tf32, whose last bit is 2^-10
+        bound += 2.1 * 2.0**-10 * size
     assert np.all(np.abs(got - exact) <= bound)
     return text
 
@@ -109,6 +115,27 @@ def test_a_unit_takes_an_index(kind, m, n, k, tool, tmp_path):
 def test_units_of_fewer_lanes(kind, unit, tool, tmp_path):
     text = check(*EDGES[2], kind, "amd:RX9070", tool, tmp_path)
     assert unit_of(text, "amd:RX9070", tool, tmp_path) == [f"swmmac_rdna4_{unit}"]
+
+
+#: Where NVIDIA's units take two of four elements, of f32 as tf32 one of two, and their names.
+NVIDIA = [("f16", "H200", "ordered_m16n8k32_f16_f32"), ("bf16", "B200", "ordered_m16n8k32_bf16_f32"), ("i8", "A100", "m16n8k64_i8_i32"),
+          ("f8E4M3FN", "RTX4090", "m16n8k64_e4m3_f32"), ("f8E5M2", "RTX5090", "ordered_m16n8k64_e5m2_f32"),
+          ("f32", "H200", "ordered_m16n8k16_tf32_f32"), ("f32", "A100", "m16n8k16_tf32_f32")]
+
+
+@pytest.mark.parametrize("kind, chip, unit", NVIDIA)
+def test_nvidia(kind, chip, unit, tool, tmp_path):
+    target, options = f"nvidia:{chip}", ["--fp=fast"] if kind == "f32" else []
+    sparsity = {"kept": 1, "group": 2} if kind == "f32" else {}
+    text = check(*EDGES[2], kind, target, tool, tmp_path, options=options, **sparsity)
+    assert unit_of(text, target, tool, tmp_path, *options) == [f"mma_sp_{unit}"]
+    assert kind != "f32" or not unit_of(text, target, tool, tmp_path), "operands are rounded without --fp=fast"
+    if PTXAS:
+        code = tmp_path / "program.ptx"
+        tool("tw-compile", tmp_path / "program.mlir", "--target", target, *options, "-o", code)
+        variant = "::ordered_metadata" if unit.startswith("ordered") else ""
+        assert f"mma.sp{variant}.sync.aligned." in code.read_text()
+        report_without_spills(code, ARCHITECTURES[chip])
 
 
 def test_the_second_factor_may_be_the_sparse_one(tool, tmp_path):
@@ -149,7 +176,7 @@ def test_what_is_not_kept_is_not_multiplied(tool, tmp_path):
     assert np.all(np.abs(got - exact) <= 66 * 2.0**-23 * (abs(whole.reshape(32, 64)) @ abs(dense).T))
 
 
-@pytest.mark.parametrize("target", ["cpu:host", "nvidia:H200", "amd:MI350", "accelerator:npu"])
+@pytest.mark.parametrize("target", ["cpu:host", "nvidia:T4", "amd:MI350", "accelerator:npu"])
 def test_chips_without_such_units(target, tool, tmp_path):
     check(20, 24, 32, "f16", target, tool, tmp_path)
 
@@ -163,29 +190,32 @@ def test_what_no_unit_takes(kept, group, mask, promise, tool, tmp_path):
         check(16, 16, 32, "f16", "amd:MI300X", tool, tmp_path, kept=kept, group=group)
 
 
-def test_every_order_of_lanes_and_the_proof(tool, tmp_path):
+@pytest.mark.parametrize("target, sizes", [("amd:MI300X", (64, 64, 256)), ("amd:MI300X", (45, 70, 148)), ("nvidia:H200", (45, 70, 148))])
+def test_every_order_of_lanes_and_the_proof(target, sizes, tool, tmp_path):
     path = tmp_path / "program.mlir"
-    for m, n, k in ((64, 64, 256), (45, 70, 148)):
-        path.write_text(program(m, n, k, "f16"))
-        tool("tw-run", path, *where("amd:MI300X"), "--verify", "--modes")
-        tool("tw-run", path, *where("amd:MI300X"), "--prove=require")
+    path.write_text(program(*sizes, "f16"))
+    tool("tw-run", path, *where(target), "--verify", "--modes")
+    tool("tw-run", path, *where(target), "--prove=require")
 
 
-def test_counts_are_those_of_the_plan(tool, tmp_path):
+@pytest.mark.parametrize("target, unit, size", [("amd:MI300X", "smfmac_cdna3_16x16_f16_f32", 16 * 16 * 32),
+                                                ("nvidia:H200", "mma_sp_ordered_m16n8k32_f16_f32", 16 * 8 * 32)])
+def test_counts_are_those_of_the_plan(target, unit, size, tool, tmp_path):
     """Half of the issues of the dense product, the places read beside the elements, no bank conflicts."""
     path = tmp_path / "program.mlir"
     path.write_text(program(256, 256, 512, "f16"))
-    (kernel,) = json.loads(tool("tw-run", path, *where("amd:MI300X"), "--json"))["emulation"]["kernels"]
+    (kernel,) = json.loads(tool("tw-run", path, *where(target), "--json"))["emulation"]["kernels"]
     plan, memories = kernel["predicted"], {each["memory"]: each for each in kernel["memories"]}
-    assert plan["unit"] == "amd.smfmac_cdna3_16x16_f16_f32"
-    assert plan["unit_issues"] == 256 * 256 * 512 // (16 * 16 * 32)
+    assert plan["unit"].endswith(f".{unit}")
+    assert [each["issues"] for each in kernel["units"]] == [plan["unit_issues"]] == [256 * 256 * 512 // size]
     assert memories["global"]["read_bytes"] == plan["global_read_bytes"]
     assert memories["shared"]["read_bytes"] == plan["scratchpad_read_bytes"]
     assert memories["shared"]["written_bytes"] == plan["scratchpad_written_bytes"]
     assert (kernel["barriers"], memories["shared"]["conflict_cycles"]) == (plan["barriers"], 0)
 
 
-def test_a_large_product_takes_half_of_the_time(tool, tmp_path):
+@pytest.mark.parametrize("target", ["amd:MI300X", "nvidia:RTX5090"])
+def test_a_large_product_takes_half_of_the_time(target, tool, tmp_path):
     """In the plans: what multiplies half as often and reads half of A is not bound by anything else (docs/quantisation.md)."""
     size, seconds = 4096, {}
     dense = f"""func.func @f(%a: tensor<{size}x{size}xf16>, %b: tensor<{size}x{size}xf16>, %c: tensor<{size}x{size}xf32>) -> tensor<{size}x{size}xf32> {{
@@ -196,7 +226,7 @@ def test_a_large_product_takes_half_of_the_time(tool, tmp_path):
     for name, text in (("dense", dense), ("sparse", program(size, size, size, "f16"))):
         path = tmp_path / f"{name}.mlir"
         path.write_text(text)
-        decisions = json.loads(tool("tw-compile", path, "--target", "amd:MI300X", "--explain=json"))
+        decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json"))
         (seconds[name],) = [d["choice"]["seconds"] for d in decisions if d["decision"] == "contraction"]
     assert 0.5 <= seconds["sparse"] / seconds["dense"] <= 0.6, seconds
 

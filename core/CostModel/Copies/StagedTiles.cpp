@@ -381,9 +381,11 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     const int64_t places = layout.numElements(), row = c.a.along(c.nest.tripCounts[plan.kDim].value_or(1));
     const int64_t run = std::min<int64_t>(runAlong(layout, /*rows=*/false), row & -row);
     result.globalLoads += units * double(plan.tilesM * llvm::divideCeil(places, run));
-    // Packed (RecordEmission.cpp): neighbours meet in three operations, and what lies between goes in one.
+    // Packed (RecordEmission.cpp): neighbours in a word meet in three operations, what lies between goes in one, and a
+    // further word comes in two.
+    const int64_t words = llvm::divideCeil(places, 4), inWord = std::min<int64_t>(places, 4);
     if (!unit.sparsity->index.storage.empty())
-      result.loop += units * double(plan.tilesM * (3 * llvm::Log2_64_Ceil(places) + 1));
+      result.loop += units * double(plan.tilesM * (words * (3 * llvm::Log2_64_Ceil(inWord) + 1) + 2 * (words - 1)));
   }
   int64_t pointers = 0;
   for (const StagedOperand *each : {&a, &b}) {

@@ -54,12 +54,28 @@ static Value toScalable(UnitEmitter &emitter, Value value, int64_t scale, Type s
 //===-- Units -------------------------------------------------------------===//
 
 /// The lowest `low` bits of each byte of `bytes` side by side from the lowest bit on; other bits are 0. `bytes`: a
-/// power of two of them. Neighbours meet in log2 of their number of steps.
+/// power of two of them. Neighbours meet in log2 of their number of steps, those of several words of 32 bits in each
+/// word.
 static Value packLowBits(UnitEmitter &emitter, Value bytes, int64_t low) {
   OpBuilder &b = emitter.builder;
   Location loc = emitter.loc;
   auto type = cast<IntegerType>(bytes.getType());
-  const int64_t bits = type.getWidth();
+  const int64_t bits = type.getWidth(), wordBits = 32;
+  if (bits > wordBits) {
+    const int64_t words = bits / wordBits, each = wordBits / CHAR_BIT * low;
+    Type result = b.getIntegerType(std::max<int64_t>(wordBits, llvm::PowerOf2Ceil(words * each)));
+    Value split = castTo(b, loc, bytes, VectorType::get(words, b.getI32Type())), all;
+    for (int64_t i = 0; i < words; ++i) {
+      Value word = LLVM::ExtractElementOp::create(b, loc, split, emitter.constant(32, i));
+      word = packLowBits(emitter, word, low);
+      if (result != word.getType())
+        word = LLVM::ZExtOp::create(b, loc, result, word);
+      if (i)
+        word = LLVM::ShlOp::create(b, loc, word, emitter.constant(result, i * each));
+      all = all ? Value(LLVM::OrOp::create(b, loc, all, word)) : word;
+    }
+    return all;
+  }
   auto number = [&](const APInt &value) {
     return LLVM::ConstantOp::create(b, loc, type, b.getIntegerAttr(type, value));
   };
@@ -84,9 +100,10 @@ static Value besideIn(UnitEmitter &emitter, Value value, Type storage, int64_t l
   if (low)
     whole = packLowBits(emitter, whole, low);
   Type integer = b.getIntegerType(room);
-  if (bits < room)
+  const int64_t packed = bitsOfType(whole.getType());
+  if (packed < room)
     whole = LLVM::ZExtOp::create(b, emitter.loc, integer, whole);
-  else if (bits > room)
+  else if (packed > room)
     whole = LLVM::TruncOp::create(b, emitter.loc, integer, whole);
   return castTo(b, emitter.loc, whole, storage);
 }

@@ -1,6 +1,6 @@
 // The index of a sparse operand: bytes of a lane, of which the lowest two bits go side by side into a register.
 //
-// RUN: tw-opt %s -emit-units | FileCheck %s
+// RUN: tw-opt %s -emit-units -split-input-file | FileCheck %s
 
 module attributes {tilewright.target = "amd:MI300X"} {
   llvm.func @tilewright.unit.amd.smfmac_cdna3_16x16_f16_f32(vector<4xf16>, vector<8xf16>, vector<4xf32>, vector<4xi8>) -> vector<4xf32>
@@ -20,5 +20,24 @@ module attributes {tilewright.target = "amd:MI300X"} {
   llvm.func @f(%a: vector<4xf16>, %b: vector<8xf16>, %c: vector<4xf32>, %p: vector<4xi8>) -> vector<4xf32> {
     %d = llvm.call @tilewright.unit.amd.smfmac_cdna3_16x16_f16_f32(%a, %b, %c, %p) : (vector<4xf16>, vector<8xf16>, vector<4xf32>, vector<4xi8>) -> vector<4xf32>
     llvm.return %d : vector<4xf32>
+  }
+}
+
+// -----
+
+// Of 16 places those of a word of 32 bits first.
+module attributes {tilewright.target = "nvidia:H200"} {
+  llvm.func @tilewright.unit.nvidia.mma_sp_ordered_m16n8k64_i8_i32(vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
+
+  // CHECK-LABEL: llvm.func @words
+  // CHECK-COUNT-4: llvm.mlir.constant(50529027 : i32) : i32
+  // CHECK: %[[PLACE:.*]] = llvm.mlir.constant(24 : i32) : i32
+  // CHECK: %[[LAST:.*]] = llvm.shl %{{.*}}, %[[PLACE]] : i32
+  // CHECK: %[[WORD:.*]] = llvm.or %{{.*}}, %[[LAST]] : i32
+  // CHECK: %[[SELECTOR:.*]] = llvm.mlir.constant(0 : i32) : i32
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.sp.ordered.metadata.m16n8k64.row.col.s8"({{.*}}, %[[WORD]], %[[SELECTOR]])
+  llvm.func @words(%a: vector<16xi8>, %b: vector<16xi8>, %c: vector<4xi32>, %p: vector<16xi8>) -> vector<4xi32> {
+    %d = llvm.call @tilewright.unit.nvidia.mma_sp_ordered_m16n8k64_i8_i32(%a, %b, %c, %p) : (vector<16xi8>, vector<16xi8>, vector<4xi32>, vector<16xi8>) -> vector<4xi32>
+    llvm.return %d : vector<4xi32>
   }
 }
