@@ -133,12 +133,12 @@ static void storeSingleLanes(llvm::Module &module) {
   }
 }
 
-/// Most instructions of a loop that LLVM may unroll, those of loops inside of it included: two iterations are the 512
-/// operations that it allows for chips with the largest loop buffers. More, up to 1200 at -O3, it takes where
-/// iterations are few and most of their instructions fold; nests that were mapped to vectors have none of these. It
-/// asks for the cost of each instruction of a loop before it finds that out, and for those of the innermost loop once
-/// more for each loop around it.
-static constexpr unsigned mostUnrolled = 250;
+/// Most instructions of a loop that LLVM may unroll, those of loops inside of it included. It allows 512 operations for
+/// chips with the largest loop buffers: two iterations, each with a third as many again for addresses. More, up to 1200
+/// at -O3, it takes where iterations are few and most of their instructions fold; nests that were mapped to vectors
+/// have none of these. It asks for the cost of each instruction of a loop before it finds that out, and for those of
+/// the innermost loop once more for each loop around it.
+static constexpr unsigned mostUnrolled = 180;
 /// Most instructions of a function whose shorter loops it may unroll. A loop over rows may hold hundreds of loops over
 /// one row: unrolled they would be one block that no instruction cache holds, and LLVM's passes over blocks take time
 /// that grows with the square of their length. Nests of contractions and stencils are shorter.

@@ -51,27 +51,46 @@ def scatter_with(c, x, axis, index, source, combine):
         source = f.view(source, (1,)) if isinstance(source, Value) else source
     axis = c.axis(axis, x.rank)
     check_range(c, index, x.shape[axis])
-    total = product(index.shape)
+    # A loop runs over a dimension and those of constant extents after it: quotients by constants are products, others take
+    # longer than the rest of an element.
+    groups = []
+    for extent in index.shape:
+        if groups and isinstance(extent, int):
+            groups[-1].append(extent)
+        else:
+            groups.append([extent])
+    counts = tuple(product(group) for group in groups)
     if isinstance(source, Value):
         box = f.slice(source, [0] * source.rank, list(index.shape)) if source.shape != index.shape else source
-        source = f.view(box, (total,))
-    flat = f.view(index, (total,))
-    with f.loop(total, [x]) as (i, (state,), results):
+        source = f.view(box, counts)
+    flat = f.view(index, counts)
+
+    def written(state, position):
+        """`state` after the element of `flat` at `position`."""
         s = Scalars(f)
-        position = Scalar(i, "index")
-        at, rest = [], s.index_cast(position, "i64")
-        for n in reversed(index.shape[1:]):
-            size = s.size(n)
-            at.insert(0, s.binary("rem", rest, size))
-            rest = s.div(rest, size)
-        at.insert(0, rest)
-        at[axis] = wrapped(s, s.extract(flat, [position]), x.shape[axis])
-        names = [s.index_cast(a, "index") for a in at]
-        new = s.extract(source, [position]) if isinstance(source, Value) else s.constant(source, x.type)
+        names = []
+        for group, place in zip(groups, position, strict=True):
+            at, rest = [], s.index_cast(place, "i64")
+            for n in reversed(group[1:]):
+                size = s.size(n)
+                at.insert(0, s.binary("rem", rest, size))
+                rest = s.div(rest, size)
+            names += [rest, *at]
+        names[axis] = wrapped(s, s.extract(flat, position), x.shape[axis])
+        names = [s.index_cast(a, "index") for a in names]
+        new = s.extract(source, position) if isinstance(source, Value) else s.constant(source, x.type)
         if combine is not None:
             old = s.extract(state, names)
             wide = types.compute(x.type)
             new = s.cast(combine(s, s.cast(old, wide), s.cast(new, wide)), x.type)
-        written = f.op(f"tensor.insert {new.name} into {state.name}[{', '.join(n.name for n in names)}] : {state.text}")
-        results[:] = [Value(written, x.shape, x.type)]
-    return f.view(results[0], shape)
+        name = f.op(f"tensor.insert {new.name} into {state.name}[{', '.join(n.name for n in names)}] : {state.text}")
+        return Value(name, x.shape, x.type)
+
+    def nest(state, position):
+        if len(position) == len(groups):
+            return written(state, position)
+        with f.loop(counts[len(position)], [state]) as (i, (inner,), results):
+            results[:] = [nest(inner, [*position, Scalar(i, "index")])]
+        return results[0]
+
+    return f.view(nest(x, []), shape)

@@ -86,6 +86,12 @@ def test_means_of_scattered_elements():
     compare(f, learned(30, 4), torch.randint(0, 8, (30, )))
 
 
+def test_scatters_into_dimensions_of_dynamic_extents():
+    def f(x, places):
+        return torch.zeros(9, 3, x.shape[2], dtype=x.dtype).scatter_add(0, places[:, None, None].expand_as(x), x)
+    compare(f, learned(30, 3, 5), torch.randint(0, 9, (30, )), dynamic=True)
+
+
 def test_special_functions():
     special = torch.tensor([0., -0., 1, 2, -1, -2, math.inf, -math.inf, math.nan, 1e-3, 1e4, .5, -.25, -1.5, -2.75])
     x, y = torch.cat([torch.rand(100) * 10 + 0.1, special]), torch.cat([torch.rand(100) * 2 - 1, torch.tensor([0., 1, -1, .999999])])

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/Lower/LLVM/ShareAddresses.h"
 #include "core/Transforms/Lower/LLVM/TrackAllocations.h"
 #include "core/Transforms/Lower/Math/BfloatBits.h"
 #include "core/Transforms/Lower/Math/ExpandBfloats.h"
@@ -37,7 +38,9 @@
 #include "mlir/Target/LLVMIR/TypeToLLVM.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
+#include "tilewright/TargetDescription.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/LLVMContext.h"
@@ -135,6 +138,15 @@ void allowContraction(ModuleOp module) {
   });
 }
 
+/// Whether addresses are shared here: back ends of SIMT targets do it themselves, and have fewer registers to hold
+/// them.
+bool sharesAddresses(ModuleOp module) {
+  auto chip = tilewright::targetOf(module);
+  if (!chip)
+    llvm::consumeError(chip.takeError());
+  return chip && !(*chip)->graph().startsLaunches();
+}
+
 } // namespace
 
 void LowerToLLVM::runOnOperation() {
@@ -196,6 +208,9 @@ void LowerToLLVM::runOnOperation() {
     return signalPassFailure();
   }
   tilewright::moveBfloatsAsBits(module);
+  if (sharesAddresses(module))
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      tilewright::shareAddresses(function);
   tilewright::trackAllocations(module);
   // Only the C interface is seen from outside: two programs may be linked into one.
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
