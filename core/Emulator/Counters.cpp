@@ -126,6 +126,7 @@ void Machine::sumCounters(const Launch &launch, double seconds) {
     counted.busyCycles += engineCounters[e].busyCycles;
   }
   sum.cycles += cycles;
+  sum.slowestBlockCycles += timed ? launchEnd - launchStart : 0; // blocks of a launch run side by side
   barriers[launch.kernel] += barriersPassed;
   sum.instructions.resize(numInstructionClasses);
   for (unsigned c = 0; c < numInstructionClasses; ++c) {
@@ -179,6 +180,7 @@ llvm::json::Object tilewright::toJson(const KernelCounters &counters) {
   if (!counters.engines.empty()) {
     object["engines"] = std::move(engines);
     object["cycles"] = counters.cycles;
+    object["slowest_block_cycles"] = counters.slowestBlockCycles;
   }
   return object;
 }

@@ -278,6 +278,8 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
         llvm::outs() << llvm::formatv(", {0} busy cycles of {1}", engine.busyCycles, counters.cycles);
       llvm::outs() << "\n";
     }
+    if (counters.cycles)
+      llvm::outs() << llvm::formatv("  slowest block: {0} cycles\n", counters.slowestBlockCycles);
   }
   bool clean = findings.empty();
   object["emulation"] = llvm::json::Object{

@@ -6,8 +6,8 @@
     compare_clocks.py --library build/libnpu.so --plugin libtilewright-target-accelerator.so PROGRAM.mlir...
 
 Prints one row for each program: clocks of all cores and launches together beside the emulator's; clocks of the slowest
-core of each launch beside the plans' (of programs whose every launch has a plan); and the clocks in which an engine or the
-core waited for a bank, as a part of all. The last rows are the median and the largest difference."""
+core of each launch beside the emulator's and the plans' (of programs whose every launch has a plan); and the clocks in which
+an engine or the core waited for a bank, as a part of all. The last rows are the median and the largest difference."""
 
 import argparse
 import json
@@ -42,7 +42,7 @@ def plans_of(options, program):
 
 
 def measure(options, program):
-    """(RTL, emulator: clocks of all cores; RTL, plan or None: of the slowest core of each launch; bank conflicts)"""
+    """(RTL, emulator: clocks of all cores; RTL, emulator, plan or None: of the slowest core of each launch; bank conflicts)"""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         run(options, program, f"exec:{HERE / 'device.py'} {options.library} {log}")
@@ -51,6 +51,7 @@ def measure(options, program):
     plans = plans_of(options, program)
     return (sum(core["clocks"] for cores in launches for core in cores), sum(kernel["cycles"] for kernel in emulated),
             sum(max(core["clocks"] for core in cores) for cores in launches),
+            sum(kernel["slowest_block_cycles"] for kernel in emulated),
             sum(plans) if len(plans) == len(launches) else None,
             sum(core[waits] for cores in launches for core in cores for waits in WAITS))
 
@@ -65,12 +66,15 @@ def main():
     parser.add_argument("--page", type=Path, help="write the table into this page instead of printing it")
     parser.add_argument("programs", nargs="+", type=Path)
     options = parser.parse_args()
-    rows = ["| program | RTL, all cores | emulator | | RTL, slowest core | plan | | bank conflicts |", "|---|---|---|---|---|---|---|---|"]
-    off, off_plan = [], []
+    rows = ["| program | RTL, all cores | emulator | | RTL, slowest core | emulator | | plan | | bank conflicts |",
+            "|---|---|---|---|---|---|---|---|---|---|"]
+    off, off_slowest, off_plan = [], [], []
     for program in options.programs:
-        rtl, emulated, slowest, plan, conflicts = measure(options, program)
+        rtl, emulated, slowest, emulated_slowest, plan, conflicts = measure(options, program)
         off.append(100 * (emulated / rtl - 1))
         row = f"| {program.stem} | {rtl:,} | {emulated:,.0f} | {off[-1]:+.1f} % | {slowest:,} | "
+        off_slowest.append(100 * (emulated_slowest / slowest - 1))
+        row += f"{emulated_slowest:,.0f} | {off_slowest[-1]:+.1f} % | "
         if plan is not None:
             off_plan.append(100 * (plan / slowest - 1))
             row += f"{plan:,.0f} | {off_plan[-1]:+.1f} % | "
@@ -79,7 +83,8 @@ def main():
         rows.append(row + f"{100 * conflicts / rtl:.1f} % |")
     for name, choose in (("median of the sizes", statistics.median), ("largest", max)):
         plans = f"{choose(list(map(abs, off_plan))):.1f} %" if off_plan else "-"
-        rows.append(f"| {name} | | | {choose(list(map(abs, off))):.1f} % | | | {plans} | |")
+        rows.append(f"| {name} | | | {choose(list(map(abs, off))):.1f} % | | | "
+                    f"{choose(list(map(abs, off_slowest))):.1f} % | | {plans} | |")
     table = "\n".join(rows) + "\n"
     if options.page:
         text, found = re.subn(r"(?m)^\| program \|.*\n(?:\|.*\n)*", lambda _: table, options.page.read_text(), count=1)

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t m = 64, n = 64, k = 128, cores = 2, step = 16;
 
 /// 16 x 16 x 16 of i8 on a scratchpad, i32 in an accumulator memory; B stays in the array.
-std::shared_ptr<const TargetDescription> npu() {
+std::shared_ptr<const TargetDescription> npu(int64_t cores = ::cores) {
   MatrixUnit unit;
   unit.name = "test.systolic";
   unit.m = unit.n = unit.k = 16;
@@ -227,6 +227,58 @@ TEST(EmulatorScratchpad, CountsTheCyclesOfEachEngine) {
   double sum = engine("unit").busyCycles + engine("copy").busyCycles + engine("store").busyCycles;
   EXPECT_LT(counters.cycles, 0.85 * sum);
   EXPECT_GE(counters.cycles, engine("unit").busyCycles + engine("store").busyCycles);
+}
+
+TEST(EmulatorScratchpad, CountsTheCyclesOfTheSlowestCore) {
+  // Cores copy 1, 4, 3 and 2 tiles, each after the one before.
+  constexpr int64_t many = 4;
+  Emulator device(compileKernels(R"(
+llvm.mlir.global internal @buffer() {addr_space = 3 : i32, alignment = 64 : i64} : !llvm.array<1024 x i8>
+llvm.func @tilewright.primitive.block_x() -> i32
+llvm.func @tilewright.primitive.copy_2d(!llvm.ptr<3>, i64, !llvm.ptr<1>, i64, i32, i32)
+llvm.func @tilewright.primitive.commit_copy()
+llvm.func @tilewright.primitive.wait_copy(i32)
+llvm.func @unequal(%A: !llvm.ptr<1>) attributes {tilewright.kernel} {
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %three = llvm.mlir.constant(3 : i32) : i32
+  %cores = llvm.mlir.constant(4 : i32) : i32
+  %size = llvm.mlir.constant(32 : i32) : i32
+  %pitch = llvm.mlir.constant(32 : i64) : i64
+  %buffer = llvm.mlir.addressof @buffer : !llvm.ptr<3>
+  %core = llvm.call @tilewright.primitive.block_x() : () -> i32
+  %times = llvm.mul %core, %three : i32
+  %more = llvm.urem %times, %cores : i32
+  llvm.br ^loop(%zero : i32)
+^loop(%i: i32):
+  llvm.call @tilewright.primitive.copy_2d(%buffer, %pitch, %A, %pitch, %size, %size)
+    : (!llvm.ptr<3>, i64, !llvm.ptr<1>, i64, i32, i32) -> ()
+  llvm.call @tilewright.primitive.commit_copy() : () -> ()
+  llvm.call @tilewright.primitive.wait_copy(%zero) : (i32) -> ()
+  %next = llvm.add %i, %one : i32
+  %again = llvm.icmp "sle" %next, %more : i32
+  llvm.cond_br %again, ^loop(%next : i32), ^leave
+^leave:
+  llvm.return
+})",
+                                 npu(many)));
+  device.tracing = true;
+  void *array = upload(device, std::vector<int8_t>(1024));
+  launch(device, {"unequal", {many, 1, 1}, {1, 1, 1}}, {array});
+  std::map<uint64_t, double> ends;
+  for (const TraceEvent &event : device.trace())
+    ends[event.block] = std::max(ends[event.block], event.begin + event.cycles);
+  ASSERT_EQ(ends.size(), size_t(many));
+  const double copy = 40.0 + 1024 / 16;
+  EXPECT_GE(ends[1], ends[2] + copy);
+  EXPECT_GE(ends[2], ends[3] + copy);
+  EXPECT_GE(ends[3], ends[0] + copy);
+  KernelCounters counters = device.counters().front();
+  EXPECT_EQ(counters.slowestBlockCycles, ends[1]);
+  EXPECT_EQ(counters.cycles, ends[0] + ends[1] + ends[2] + ends[3]);
+  // Those of launches add up.
+  launch(device, {"unequal", {many, 1, 1}, {1, 1, 1}}, {array});
+  EXPECT_EQ(device.counters().front().slowestBlockCycles, 2 * ends[1]);
 }
 
 TEST(EmulatorScratchpad, TracesEnginesOverTime) {

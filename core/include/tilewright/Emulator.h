@@ -101,7 +101,8 @@ struct KernelCounters {
   std::vector<MemoryCounters> memories;
   std::vector<UnitCounters> units;
   std::vector<EngineCounters> engines;
-  double cycles = 0; // of all blocks, by the engines' clocks; 0 where there are none
+  double cycles = 0;             // of all blocks, by the engines' clocks; 0 where there are none
+  double slowestBlockCycles = 0; // of the block of each launch that ends last: how long the launches take
   /// By class: "integer", "float", "convert", "memory", "control", "special", "synchronise": executions by a subgroup.
   std::vector<std::pair<std::string, uint64_t>> instructions;
   std::vector<SiteCounters> sites;
