@@ -430,7 +430,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0, issue = issueOf(unit, whole(um), whole(un), whole(uk)), core = issue + aroundStepClocks;
+  double out = 0, tailIn = 0;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   for (bool isIn : {true, false}) {
@@ -455,6 +455,10 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   const int64_t own = llvm::divideCeil(tiles, share.cores);
   const double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, others * slicesInSteps, othersEngine);
+  double issue = issueOf(unit, whole(um), whole(un), whole(uk));
+  if (unit.queueDepth) // the last command of a step is taken when all but so many of the step's have left the queue
+    issue = std::max(issue, plan.unitClocks * (1 - double(unit.queueDepth) / instructions));
+  const double core = issue + aroundStepClocks;
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + moved + slice;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
