@@ -96,28 +96,28 @@ int64_t NestPlanner::widthOf(int64_t loop) const {
   return std::max<int64_t>(1, chip.vectorRegisters().second / widest);
 }
 
-/// The places of the accesses inside of `loop` that move with `moving`, each with one of them: accesses of arrays of
-/// one shape whose indices agree share an address. Constants of indices that do not move with `apart` count as none:
-/// what they add to an address is added where it is used.
+/// Whether two accesses share an address: of arrays of one shape, whose indices agree. Constants of indices that do not
+/// move with `apart` count as none: what they add to an address is added where it is used.
+static bool isSamePlace(const NestShape &nest, const NestShape::Access &a, const NestShape::Access &b,
+                        std::optional<int64_t> apart) {
+  if (nest.arrays[a.array].shape != nest.arrays[b.array].shape)
+    return false;
+  return llvm::all_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
+    const auto &[x, y] = pair;
+    const bool isApart = !apart || llvm::any_of(x.terms, [&](auto term) { return term.first == *apart; });
+    return x.isKnown == y.isKnown && x.terms.size() == y.terms.size() && x.others == y.others &&
+           llvm::all_of(x.terms, [&](auto term) { return llvm::is_contained(y.terms, term); }) &&
+           (!isApart || x.constant == y.constant);
+  });
+}
+
+/// One access for each address of those inside of `loop` that move with `moving`.
 NestPlanner::Addresses NestPlanner::addresses(int64_t loop, int64_t moving, std::optional<int64_t> apart) const {
   Addresses places;
-  for (const NestShape::Access &each : nest.accesses) {
-    if (!nest.isUnder(each.loop, loop) || stride(each, moving) == 0)
-      continue;
-    llvm::ArrayRef<int64_t> shape = nest.arrays[each.array].shape;
-    std::vector<int64_t> place(shape.begin(), shape.end());
-    for (const NestShape::Index &index : each.indices) {
-      auto terms = index.terms;
-      llvm::sort(terms);
-      for (auto [term, factor] : terms)
-        place.insert(place.end(), {term, factor});
-      for (auto [value, factor] : index.others)
-        place.insert(place.end(), {int64_t(reinterpret_cast<intptr_t>(value)), factor});
-      const bool isApart = !apart || llvm::any_of(terms, [&](auto term) { return term.first == *apart; });
-      place.insert(place.end(), {-1, index.isKnown, isApart ? index.constant : 0});
-    }
-    places.try_emplace(std::move(place), &each);
-  }
+  for (const NestShape::Access &each : nest.accesses)
+    if (nest.isUnder(each.loop, loop) && stride(each, moving) != 0 &&
+        llvm::none_of(places, [&](const NestShape::Access *other) { return isSamePlace(nest, *other, each, apart); }))
+      places.push_back(&each);
   return places;
 }
 
@@ -142,7 +142,7 @@ bool NestPlanner::hasPartAround(const NestShape::Access &each, int64_t loop, con
 /// with its constant and with what moves around.
 double NestPlanner::rowClocks(int64_t loop, int64_t steps, const NestSchedule &schedule) const {
   double clocks = 0;
-  for (const auto &[place, each] : addresses(loop, loop, /*apart=*/loop)) {
+  for (const NestShape::Access *each : addresses(loop, loop, /*apart=*/loop)) {
     if (stride(*each, loop) == 1)
       continue; // vectors go along it
     clocks += 1 + hasConstant(*each, loop) + hasPartAround(*each, loop, schedule);
@@ -156,7 +156,7 @@ double NestPlanner::rowClocks(int64_t loop, int64_t steps, const NestSchedule &s
 NestPlanner::AddressClocks NestPlanner::vectorAddressClocks(int64_t loop, int64_t lanes,
                                                             const NestSchedule &schedule) const {
   AddressClocks clocks;
-  for (const auto &[place, each] : addresses(loop, lanes, std::nullopt)) {
+  for (const NestShape::Access *each : addresses(loop, lanes, std::nullopt)) {
     const bool isRow = stride(*each, lanes) == 1;
     if (!isRow)
       clocks.apart += inTile(lanes, schedule) > widthOf(loop) ? 3 : 1;
@@ -351,7 +351,7 @@ double NestPlanner::acrossClocks(int64_t loop, int64_t lanes, double body, const
     around *= inTile(outer, schedule);
   double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopClocks : 0;
   each += double(llvm::count_if(addresses(loop, lanes, std::nullopt),
-                                [&](const auto &address) { return stride(*address.second, loop) != 0; }));
+                                [&](const NestShape::Access *own) { return stride(*own, loop) != 0; }));
   double broadcasts = 0;
   for (const NestShape::Access &access : nest.accesses) {
     if (access.loop != loop)

@@ -102,7 +102,7 @@ private:
   Jam jamOf(int64_t loop, int64_t width, const NestSchedule &schedule) const;
   bool readsNextRow(int64_t loop, int64_t outer) const;
   double readAgain(int64_t loop, const Jam &jam) const;
-  using Addresses = std::map<std::vector<int64_t>, const NestShape::Access *>;
+  using Addresses = llvm::SmallVector<const NestShape::Access *, 8>;
   Addresses addresses(int64_t loop, int64_t moving, std::optional<int64_t> apart) const;
   bool hasPartAround(const NestShape::Access &each, int64_t loop, const NestSchedule &schedule) const;
   double rowClocks(int64_t loop, int64_t steps, const NestSchedule &schedule) const;
