@@ -45,6 +45,12 @@ private:
   double at(const std::string &name) const { return measured.lookup(name); }
   void add(const std::string &path, std::function<double()> value) { fields.emplace_back(path, std::move(value)); }
 
+  /// Clocks of commands that follow each other, and what the first one takes beyond.
+  struct QueueClocks {
+    double beforeFirst, each;
+  };
+  void addQueue(const std::string &path, const std::string &name, int64_t depth, Engine engine,
+                llvm::function_ref<void(int64_t)> command, std::function<QueueClocks()> clocks);
   void addCopies(const CopyEngine &engine, bool in);
   void addAccesses();
   void addUnit(const MatrixUnit &unit, bool isFirst);
@@ -89,26 +95,33 @@ void Plan::addCopies(const CopyEngine &engine, bool in) {
   add(path + ".bytesPerClock", [=] { return rowBytes / beats(); });
   add(path + ".latency",
       [=, this, name = engine.name] { return perPart(formatv("{0}_{1}", name, shortRows)) - shortRows * beats(); });
-  if (engine.queueDepth < 1)
+  addQueue(
+      path, engine.name, engine.queueDepth, word, [&](int64_t) { writer.copy(in, shortRows, rowBytes); },
+      [=, this, name = engine.name] { return QueueClocks{0, perPart(formatv("{0}_{1}", name, shortRows))}; });
+}
+
+/// The depth of a queue by how long `command` keeps the core from other work; `clocks`: what its commands take.
+void Plan::addQueue(const std::string &path, const std::string &name, int64_t depth, Engine engine,
+                    llvm::function_ref<void(int64_t)> command, std::function<QueueClocks()> clocks) {
+  if (depth < 1 || !cores.reachesGlobal)
     return;
-  // The core goes on when all but `queueDepth` of its commands have ended; its own work then takes longer than these.
-  const int64_t commands = 4 * engine.queueDepth, loads = 64 * engine.queueDepth;
+  // The core goes on when all but `depth` of its commands have left; its own work then takes longer than these.
+  const int64_t commands = 4 * depth, loads = 64 * depth;
   auto work = [&] {
     for (int64_t i = 0; i < loads; ++i)
       writer.access(/*isLoad=*/true, /*inGlobal=*/true, vectorBytes);
   };
-  writer.begin(engine.name + "_queue");
+  writer.begin(name + "_queue");
   for (int64_t i = 0; i < commands; ++i)
-    writer.copy(in, shortRows, rowBytes);
+    command(i);
   work();
-  writer.await(word);
-  writer.begin(engine.name + "_work");
+  writer.await(engine);
+  writer.begin(name + "_work");
   work();
-  if (cores.reachesGlobal)
-    add(path + ".queueDepth", [=, this, name = engine.name] {
-      const double stalled = at(name + "_queue") - at(name + "_work");
-      return std::round(commands - stalled / perPart(formatv("{0}_{1}", name, shortRows)));
-    });
+  add(path + ".queueDepth", [=, this] {
+    const double stalled = at(name + "_queue") - at(name + "_work");
+    return std::round(commands - (stalled - clocks().beforeFirst) / clocks().each);
+  });
 }
 
 /// The core's own loads and stores: of global memory by two sizes, of the scratchpad by registers.
@@ -160,6 +173,9 @@ void Plan::addUnit(const MatrixUnit &unit, bool isFirst) {
   // One instruction loads the stationary operand before it starts.
   const bool hasLoad = unit.stationary != 0;
   add(path + ".latency", [=, this] { return at(name + "_one") - at(name + "_none") - (hasLoad ? load() : 0); });
+  addQueue(
+      path, name, unit.queueDepth, Engine::Unit, [&](int64_t) { writer.multiply(unit, a, b, 0); },
+      [=] { return QueueClocks{hasLoad ? load() : 0, issue()}; });
   if (isFirst && unit.stationary == 'B')
     addBanks(unit);
 }

@@ -48,6 +48,17 @@ void tilewright::waitUntil(Lane &lane, double end) {
   lane.machine->record(lane, coreWaits, end, cycles, 0);
 }
 
+/// A full queue takes a command when its oldest one has left it.
+static void awaitPlace(Lane &lane, EngineQueue &queue, size_t depth) {
+  if (queue.uncounted.size() >= depth)
+    countUnits(lane, queue.uncounted[queue.uncounted.size() - depth].stamp);
+  if (queue.ends.size() + queue.uncounted.size() < depth)
+    return;
+  const auto leaves = queue.ends.end() - (depth - queue.uncounted.size());
+  waitUntil(lane, *leaves);
+  queue.ends.erase(queue.ends.begin(), leaves + 1);
+}
+
 double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes) {
   Machine &machine = *lane.machine;
   EngineCounters &counters = machine.engineCounters[engine];
@@ -58,12 +69,8 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
   advance(lane);
   counters.busyCycles += cycles;
   EngineQueue &queue = lane.engines[engine];
-  // A full queue takes a command when its oldest one has finished.
   if (size_t depth = machine.kernels->rates[engine].queueDepth) {
-    if (queue.ends.size() >= depth) {
-      waitUntil(lane, queue.ends[queue.ends.size() - depth]);
-      queue.ends.erase(queue.ends.begin(), queue.ends.end() - (depth - 1));
-    }
+    awaitPlace(lane, queue, depth);
     queue.ends.push_back(std::max(queue.freeAt, lane.now) + cycles);
   }
   queue.freeAt = std::max(queue.freeAt, lane.now) + cycles;
@@ -82,6 +89,8 @@ void tilewright::issueClocks(Lane &lane, const UnitRunner &runner, uint32_t stam
   const Machine &machine = *lane.machine;
   const MatrixUnit &unit = runner.unit;
   EngineQueue &queue = lane.engines[static_cast<unsigned>(Engine::Unit)];
+  if (unit.queueDepth)
+    awaitPlace(lane, queue, unit.queueDepth);
   UnitClocks issued{stamp, lane.now, unit.issue, std::max(0.0, unit.latency - unit.issue), {}};
   auto streamOf = [&](int i) {
     const UnitOperand &operand = i == 0 ? unit.a : unit.b;
@@ -146,8 +155,10 @@ void tilewright::countUnits(Lane &lane, uint32_t stamp) {
         return banks;
       });
     queue.freeAt = begin + unit.clocks + waits;
-    // What follows may begin now; the results are there later.
+    // What follows may begin now, and the instruction leaves the queue; the results are there later.
     queue.lastEnd = queue.freeAt + unit.latency;
+    queue.ends.erase(queue.ends.begin(), llvm::find_if(queue.ends, [&](double end) { return end > lane.now; }));
+    queue.ends.push_back(queue.freeAt);
     lane.machine->engineCounters[e].busyCycles += unit.clocks + waits;
     lane.machine->record(lane, e, queue.freeAt, unit.clocks + waits, 0);
   }

@@ -69,6 +69,7 @@ template <> llvm::ArrayRef<ChipField<MatrixUnit>> tilewright::fieldsOf<MatrixUni
       {"issue", &MatrixUnit::issue},
       {"latency", &MatrixUnit::latency},
       {"loadStationary", &MatrixUnit::loadStationary, false},
+      {"queueDepth", &MatrixUnit::queueDepth, false},
   };
   return fields;
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/CoreCommand.h"
 #include "core/Machine/IrFunction.h"
 #include "core/Machine/LaneWords.h"
 #include "core/Machine/RecordChecks.h"
@@ -52,6 +53,20 @@ void tilewright::checkEngine(const CopyEngine &engine, Messages &messages) {
   if (engine.latency < 0)
     add(formatv("field 'latency' is {0}; it must not be below 0", engine.latency));
   checkStorageOrders(engine, messages);
+}
+
+void tilewright::checkQueue(const MatrixUnit &unit, Messages &messages) {
+  if (unit.queueDepth < 0)
+    messages.push_back(formatv("field 'queueDepth' is {0}; 0 stands for no limit", unit.queueDepth));
+  else if (unit.queueDepth > 0 && !isCoreCommand(unit))
+    messages.push_back(formatv("field 'queueDepth' is {0}, but the unit is no command of a core: only one thread that "
+                               "gives addresses in memories has commands in a queue; leave it out",
+                               unit.queueDepth));
+  else if (unit.queueDepth > 0 && unit.completion == Completion::AtOnce)
+    messages.push_back(
+        formatv("field 'queueDepth' is {0}, but field 'completion' is AtOnce: a core that waits for each "
+                "result has no second command in a queue; leave it out, or give completion = WaitGroup",
+                unit.queueDepth));
 }
 
 void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {

@@ -322,6 +322,7 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
       llvm::any_of(unit.emit.name, [](char c) { return !llvm::isAlnum(c) && c != '_' && c != '.' && c != '$'; }))
     messages.push_back(formatv("field 'emit' calls '{0}', which is no name of a function", unit.emit.name));
   checkStorageOrders(unit, messages);
+  checkQueue(unit, messages);
   if (isCoreCommand(unit))
     checkCommand(unit, messages);
   return messages;

@@ -42,6 +42,8 @@ void checkStorageOrders(const CopyEngine &engine, std::vector<std::string> &mess
 /// The emission of a unit that is a command of a core: what can be an argument of it, and the flag that goes with
 /// `init`.
 void checkCommand(const MatrixUnit &unit, std::vector<std::string> &messages);
+/// The queue of a unit: only one that a core commands, and does not wait for, has one.
+void checkQueue(const MatrixUnit &unit, std::vector<std::string> &messages);
 /// What a chip needs so that programs can be written for it at all, by the kind that its levels and memories say.
 void checkEssentials(const ChipTable &chip, const MachineGraph &graph, std::vector<std::string> &messages);
 /// What a unit needs of the cores that command it: the order of tiles in their scratchpad, room for accumulators.

@@ -247,6 +247,7 @@ MatrixUnit Reader::unit(const Record &record) {
   result.saturates = record.getValueAsBit("saturates");
   result.sumBits = record.getValueAsInt("sumBits");
   result.takesValid = record.getValueAsBit("valid");
+  result.queueDepth = record.getValueAsInt("queueDepth");
   StringRef stationary = record.getValueAsString("stationary");
   result.stationary = stationary.empty() ? 0 : stationary.front();
   result.loadStationary = ratio(record, "load");

@@ -249,6 +249,8 @@ void Printer::unit(const MatrixUnit &unit) {
   if (unit.sumBits)
     set("unit.sumBits", unit.sumBits);
   setIf("unit.takesValid", unit.takesValid);
+  if (unit.queueDepth)
+    set("unit.queueDepth", unit.queueDepth);
   if (unit.stationary) {
     raw("unit.stationary", std::string("'") + unit.stationary + "'");
     set("unit.loadStationary", unit.loadStationary);

@@ -256,6 +256,7 @@ class MatrixUnit<int m_, int n_, int k_> {
   int sumBits = 0;                 // that a sum keeps, its leading one among them; 0: as many as C's type
   bit valid = 0;                   // takes valid prefixes of m, n and k
   Completion completion = AtOnce;
+  int queueDepth = 0;              // commands of a core that it holds; a further one waits. 0: any
   string stationary = "";          // "A" or "B": held in the array between instructions
   Cycles load = Cycles<0>;         // of the stationary operand
   Emission emit = ?;

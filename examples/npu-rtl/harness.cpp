@@ -23,9 +23,12 @@
 namespace {
 
 enum Op : uint8_t { Issue, Load, Store, CopyIn, CopyOut, Multiply, Commit, Wait, Requantize };
+constexpr const char *opNames[] = {
+    "wait for instructions", "load",          "store", "copy in", "copy out", "multiplication", "end of a group",
+    "wait for an engine",    "requantisation"};
 enum Engine : uint32_t { In, Array, Out };
 constexpr uint64_t firstChipAddress = 0x10000000, globalAddress = 0x100000000;
-/// A command that has not been taken after so many clocks never will be.
+/// A command that has not been taken after so many clocks, beside those of the instructions before it, never will be.
 constexpr uint64_t clockLimit = 10'000'000;
 
 VerilatedContext context;
@@ -43,15 +46,32 @@ void tick() {
   core->eval();
 }
 
+/// Says where the RTL stands still: the command, and what its engines have done so far.
+const char *stuckAt(Op op) {
+  static char text[512];
+  std::snprintf(
+      text, sizeof(text),
+      "the RTL stands still: it has not taken a command (%s, to %#llx, from %#llx, rows %u, bytes %u, "
+      "element %u) within %llu clocks; of %llu clocks copies in were busy %llu, copies out %llu, the array %llu",
+      opNames[op], static_cast<unsigned long long>(core->to), static_cast<unsigned long long>(core->from), core->rows,
+      core->bytes, core->element, static_cast<unsigned long long>(clockLimit),
+      static_cast<unsigned long long>(core->clocks), static_cast<unsigned long long>(core->busyIn),
+      static_cast<unsigned long long>(core->busyOut), static_cast<unsigned long long>(core->busyUnit));
+  return text;
+}
+
 void push(Op op) {
+  if (failure) // the kernel goes on to its end, without the RTL
+    return;
+  const uint64_t limit = clockLimit + (op == Issue ? core->rows : 0);
   core->op = op;
   core->valid = 1;
   for (uint64_t clocks = 0;; ++clocks) {
     tick();
     if (core->done)
       break;
-    if (clocks > clockLimit) {
-      failure = "the RTL did not take a command within ten million clocks";
+    if (clocks > limit) {
+      failure = stuckAt(op);
       break;
     }
   }

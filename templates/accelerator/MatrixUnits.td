@@ -16,7 +16,8 @@ class Systolic<Elem factor, Elem sum, int loadCycles, string intrinsic> : Matrix
   let load = Cycles<loadCycles>; // of B into the cells, 128 bytes a clock
   let init = ZeroFlag;
   let completion = WaitGroup;
-  let source = Cited<"examples/npu-rtl/rtl/npu_core.sv: N = 32, LOAD_BYTES = 128, C 2N clocks after A">;
+  let queueDepth = 8;
+  let source = Cited<"examples/npu-rtl/rtl/npu_core.sv: N = 32, LOAD_BYTES = 128, QUEUE = 8, C 2N clocks after A">;
   let emit = ExternalCall<intrinsic, ["A", "B", "C", "UseC"]>;
 }
 def systolic_i8 : Systolic<i8, i32, 8, "npu_multiply_i8">;

@@ -47,7 +47,7 @@ def test_changed_numbers_of_an_emulator_are_found(tool):
     changed = {"copies.DmaIn.latency": 150, "copies.DmaIn.bytesPerClock": 16, "copies.DmaIn.queueDepth": 4,
                "copies.DmaOut.latency": 60, "copies.DmaOut.bytesPerClock": 64, "copies.LoadStore.latency": 40,
                "copies.LoadStore.bytesPerClock": 16, "units.systolic_i8.loadStationary": 16, "units.systolic_i8.issue": 40,
-               "units.systolic_bf16.latency": 120, "memories.scratchpad.banks": 8}
+               "units.systolic_bf16.latency": 120, "units.systolic_bf16.queueDepth": 5, "memories.scratchpad.banks": 8}
     found, _ = fields(tool, "emulator@" + ",".join(f"{path}={value}" for path, value in changed.items()))
     check(found, changed)
 
@@ -63,7 +63,7 @@ def test_changed_parameters_of_the_rtl_are_found(tool, tmp_path):
                   "copies.DmaOut.bytesPerClock": 64, "copies.DmaOut.latency": 60, "copies.DmaOut.queueDepth": 4,
                   "copies.LoadStore.bytesPerClock": 16, "copies.LoadStore.latency": 40,
                   "units.systolic_i8.loadStationary": 16, "units.systolic_bf16.loadStationary": 32,
-                  "memories.scratchpad.banks": 8})
+                  "units.systolic_i8.queueDepth": 4, "units.systolic_bf16.queueDepth": 4, "memories.scratchpad.banks": 8})
     assert programs[0]["explained_by"] == "copies.LoadStore.latency"
 
 

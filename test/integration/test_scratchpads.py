@@ -11,11 +11,12 @@ from test_scratchpad_copies import product
 SIZE = 1024
 
 
-@pytest.mark.parametrize("element", ["i8", "bf16"])
-def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
+@pytest.mark.parametrize("element, queue, least", [("i8", 8, 0.78), ("bf16", 8, 0.72), ("bf16", 0, 0.9)])
+def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element, queue, least):
+    """Also where the core waits for a place in the unit's queue (0: any), and finishes the tile before later."""
     program = tmp_path / "mm.mlir"
     program.write_text(gemm(SIZE, SIZE, SIZE, element))
-    common = [program, f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+    common = [program, f"--load-target={PLUGIN}", "--target", f"accelerator:npu@units.systolic_*.queueDepth={queue}"]
     decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
     plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
     report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
@@ -25,7 +26,7 @@ def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
     busy = engines["unit"] / kernel["cycles"]
     assert kernel["cycles"] / 4 == pytest.approx(plan["clocks"], rel=0.1)
     assert busy == pytest.approx(plan["busy"], rel=0.1)
-    assert busy >= 0.9
+    assert busy >= least
 
 
 #: m, n, k, element type, and a plan (tilewright.force). Whole tiles, edges of all three sizes, more steps than slices.

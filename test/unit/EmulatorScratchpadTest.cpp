@@ -23,8 +23,9 @@ namespace {
 
 constexpr int64_t m = 64, n = 64, k = 128, cores = 2, step = 16;
 
-/// 16 x 16 x 16 of i8 on a scratchpad, i32 in an accumulator memory; B stays in the array.
-std::shared_ptr<const TargetDescription> npu(int64_t cores = ::cores) {
+/// 16 x 16 x 16 of i8 on a scratchpad, i32 in an accumulator memory; B stays in the array, whose queue has so many
+/// places.
+std::shared_ptr<const TargetDescription> npu(int64_t queueDepth = 0, int64_t cores = ::cores) {
   MatrixUnit unit;
   unit.name = "test.systolic";
   unit.m = unit.n = unit.k = 16;
@@ -44,6 +45,7 @@ std::shared_ptr<const TargetDescription> npu(int64_t cores = ::cores) {
   unit.completion = Completion::WaitGroup;
   unit.stationary = 'B';
   unit.loadStationary = 16;
+  unit.queueDepth = queueDepth;
   ChipTable table;
   table.name = "npu";
   table.levels = {{"core", LevelKind::Parallel, cores}};
@@ -261,7 +263,7 @@ llvm.func @unequal(%A: !llvm.ptr<1>) attributes {tilewright.kernel} {
 ^leave:
   llvm.return
 })",
-                                 npu(many)));
+                                 npu(/*queueDepth=*/0, many)));
   device.tracing = true;
   void *array = upload(device, std::vector<int8_t>(1024));
   launch(device, {"unequal", {many, 1, 1}, {1, 1, 1}}, {array});
@@ -279,6 +281,63 @@ llvm.func @unequal(%A: !llvm.ptr<1>) attributes {tilewright.kernel} {
   // Those of launches add up.
   launch(device, {"unequal", {many, 1, 1}, {1, 1, 1}}, {array});
   EXPECT_EQ(device.counters().front().slowestBlockCycles, 2 * ends[1]);
+}
+
+TEST(EmulatorScratchpad, TheCoreWaitsWhereTheUnitsQueueIsFull) {
+  // Twelve instructions, then a store: its first clock says when the core had given all of its commands.
+  const int commands = 12;
+  std::string text = R"(
+llvm.mlir.global internal @buffers() {addr_space = 3 : i32, alignment = 64 : i64} : !llvm.array<4096 x i8>
+llvm.mlir.global internal @accumulators() {addr_space = 3 : i32, alignment = 64 : i64} : !llvm.array<4096 x i32>
+llvm.func @tilewright.primitive.store_2d(!llvm.ptr<1>, i64, !llvm.ptr<3>, i64, i32, i32)
+llvm.func @tilewright.primitive.commit_unit()
+llvm.func @tilewright.primitive.wait_unit(i32)
+llvm.func @tilewright.primitive.commit_store()
+llvm.func @tilewright.primitive.wait_store(i32)
+llvm.func @tilewright.unit.test.systolic(!llvm.ptr<3>, i64, !llvm.ptr<3>, i64, !llvm.ptr<3>, i64, i1)
+llvm.func @fill(%to: !llvm.ptr<1>) attributes {tilewright.kernel} {
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %bytes = llvm.mlir.constant(16 : i32) : i32
+  %pitch = llvm.mlir.constant(16 : i64) : i64
+  %pitchC = llvm.mlir.constant(64 : i64) : i64
+  %useC = llvm.mlir.constant(false) : i1
+  %a = llvm.mlir.addressof @buffers : !llvm.ptr<3>
+  %b = llvm.getelementptr %a[1024] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  %other = llvm.getelementptr %a[2048] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  %c = llvm.mlir.addressof @accumulators : !llvm.ptr<3>
+)";
+  for (int i = 0; i < commands; ++i)
+    text += "  llvm.call @tilewright.unit.test.systolic(%a, %pitch, %b, %pitch, %c, %pitchC, %useC) : (!llvm.ptr<3>, "
+            "i64, !llvm.ptr<3>, i64, !llvm.ptr<3>, i64, i1) -> ()\n";
+  text += R"(  llvm.call @tilewright.primitive.commit_unit() : () -> ()
+  llvm.call @tilewright.primitive.store_2d(%to, %pitch, %other, %pitch, %one, %bytes)
+    : (!llvm.ptr<1>, i64, !llvm.ptr<3>, i64, i32, i32) -> ()
+  llvm.call @tilewright.primitive.commit_store() : () -> ()
+  llvm.call @tilewright.primitive.wait_unit(%zero) : (i32) -> ()
+  llvm.call @tilewright.primitive.wait_store(%zero) : (i32) -> ()
+  llvm.return
+})";
+  for (int64_t depth : {0, 1, 4, 11, 12, 100}) {
+    Emulator device(compileKernels(text, npu(depth)));
+    device.tracing = true;
+    launch(device, {"fill", {1, 1, 1}, {1, 1, 1}}, {blank(device, 64)});
+    double begin = -1, unitEnd = 0;
+    for (const TraceEvent &event : device.trace()) {
+      if (event.engine == "store")
+        begin = event.begin;
+      if (event.engine == "unit")
+        unitEnd = std::max(unitEnd, event.begin + event.cycles);
+    }
+    // B comes in once; the last command is taken when 12 - depth have left. The core's own instructions are few.
+    const double waits = depth && depth < commands ? 16 + 16.0 * double(commands - depth) : 0;
+    EXPECT_GE(begin, waits) << depth;
+    EXPECT_LE(begin, waits + 2 * commands) << depth;
+    EXPECT_NEAR(unitEnd, 16 + 16 * commands, 2 * commands) << depth; // a queue makes the unit no slower
+  }
+  // What is computed is the same.
+  Emulator device(compileKernels(kernelText(), npu(1)));
+  EXPECT_EQ(run(device), 0);
 }
 
 TEST(EmulatorScratchpad, TracesEnginesOverTime) {

@@ -73,6 +73,17 @@ TEST(PipelineTime, WhatFinishesATileIsHiddenButForTheLastOne) {
   EXPECT_EQ(steps.clocksWith(finish, 3), 50 + 12 * 100 + 4 * 50 + 2 * 140 + 20);
 }
 
+TEST(PipelineTime, WhatTheEndReadsComesBesideTheFirstStep) {
+  StagedTime steps{{.in = 50, .core = 10, .unit = 100, .issue = 8}, 1, 3}, finish{{.in = 90, .core = 60, .out = 20}, 2};
+  EXPECT_EQ(steps.clocksWith(finish, 1), 50 + 100 + 2 * 60 + 20);
+  finish.load.in = 130; // longer than the only step
+  EXPECT_EQ(steps.clocksWith(finish, 1), 50 + 130 + 2 * 60 + 20);
+  // Beside more steps it comes before their copies: 50 + 90 in the first one, and in two of each further tile.
+  steps.iterations = 4;
+  finish.load.in = 90;
+  EXPECT_EQ(steps.clocksWith(finish, 3), 50 + 140 + 3 * 100 + 2 * (2 * 140 + 2 * 100) + 2 * 60 + 20);
+}
+
 TEST(PipelineTime, WhatHasTooFewStepsToFinishBesideFollowsThem) {
   StagedTime steps{{.in = 50, .core = 10, .unit = 100, .issue = 8}, 1, 3}, finish{{.core = 60, .out = 20}, 4};
   // One slice of four runs beside the step of the next tile, which leaves the core 30 of its 100 clocks.

@@ -363,14 +363,17 @@ TEST(Scratchpad, RequantisationIsOneInstruction) {
 }
 
 TEST(Scratchpad, TheUnitIsBusyAsThePlanSays) {
-  for (const char *type : {"i8", "bf16"}) {
+  // With a place in the unit's queue for any command, and with those of the chip, for which the core waits.
+  for (auto [type, target, least] : {std::tuple("i8", "accelerator:npu@units.systolic_i8.queueDepth=0", 0.70),
+                                     {"i8", "accelerator:npu", 0.55},
+                                     {"bf16", "accelerator:npu", 0.50}}) {
     DecisionLog log(&programContext());
-    Outcome outcome = run(gemm(type, 512, 512, 512), {}, /*allModes=*/false);
+    Outcome outcome = run(gemm(type, 512, 512, 512), {}, /*allModes=*/false, target);
     ASSERT_EQ(outcome.counters.size(), 1u);
     const KernelCounters &counters = outcome.counters.front();
     EXPECT_EQ(unitCycles(counters), 512.0 * 512 * 512 / (32 * 32)); // 32 clocks for 32^3 products
     double busy = engineCycles(counters, "unit") / counters.cycles;
-    EXPECT_GT(busy, 0.70) << type; // of 1024 cubed 0.94, test_scratchpads.py
+    EXPECT_GT(busy, least) << type << " " << target; // of 1024 cubed more, test_scratchpads.py
     double predicted = 0;
     for (const llvm::json::Value &decision : log.take())
       if (const llvm::json::Object *choice = decision.getAsObject()->getObject("choice"))
@@ -378,6 +381,6 @@ TEST(Scratchpad, TheUnitIsBusyAsThePlanSays) {
     EXPECT_NEAR(counters.cycles / 4, predicted, 0.1 * predicted) << type; // of one core
     // All engines together worked longer than the program took.
     EXPECT_GT(engineCycles(counters, "unit") + engineCycles(counters, "copy") + engineCycles(counters, "core"),
-              1.5 * counters.cycles);
+              1.3 * counters.cycles);
   }
 }

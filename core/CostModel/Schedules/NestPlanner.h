@@ -20,6 +20,7 @@
 #include "core/CostModel/Time/PipelineTime.h"
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace tilewright {
 
@@ -92,7 +93,25 @@ private:
   /// The widest element of the accesses in the body of `loop` decides how many a vector has.
   int64_t widthOf(int64_t loop) const;
   bool combines(int64_t loop) const;
-  double alongClocks(int64_t loop, double body, const NestSchedule &schedule) const;
+  /// `steps` iterations of `loop` between two tests of it.
+  struct Jam {
+    enum Kind { None, Sum, Square, Rows };
+    int64_t loop = -1, steps = 1;
+    Kind kind = None;
+  };
+  Jam jamOf(int64_t loop, int64_t width, const NestSchedule &schedule) const;
+  bool readsNextRow(int64_t loop, int64_t outer) const;
+  double readAgain(int64_t loop, const Jam &jam) const;
+  using Addresses = llvm::SmallVector<const NestShape::Access *, 8>;
+  Addresses addresses(int64_t loop, int64_t moving, std::optional<int64_t> apart) const;
+  bool hasPartAround(const NestShape::Access &each, int64_t loop, const NestSchedule &schedule) const;
+  double rowClocks(int64_t loop, int64_t steps, const NestSchedule &schedule) const;
+  struct AddressClocks {
+    double sideBySide = 0, apart = 0; // of vectors in rows, and of those across them
+    double all() const { return sideBySide + apart; }
+  };
+  AddressClocks vectorAddressClocks(int64_t loop, int64_t lanes, const NestSchedule &schedule) const;
+  double alongClocks(int64_t loop, double body, const Jam &jam, const NestSchedule &schedule) const;
   double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
   int64_t writtenOut(int64_t loop, int64_t lanes) const;
   double directClocks(const NestShape::Access &each, double times, const NestSchedule &schedule) const;

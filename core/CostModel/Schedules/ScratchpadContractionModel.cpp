@@ -180,9 +180,9 @@ struct Judge {
   UnitTraffic trafficOf(const ScratchpadContractionPlan &plan, bool loads) const;
   void choosePitches(ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
-                   const TileCopyPlan &copyB, double othersClocks, const CopyEngine *others) const;
+                   const TileCopyPlan &copyB, double besideUnit, double othersClocks, const CopyEngine *others) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
-  SmallVector<int64_t> possibleSlices(int64_t tileM, int64_t tileK) const;
+  SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
   bool price(ScratchpadContractionPlan &plan) const;
 };
@@ -266,8 +266,8 @@ NestShape Judge::tailNest(int64_t rows, int64_t cols, const ScratchpadContractio
   for (const TiledArray &array : tailStores)
     nest.add(array.one.elementBytes, array.rows, array.cols, /*isWritten=*/true);
   nest.shape.loops[1].instructions += double(tail.operations);
-  // Of a row the sums and the slices' buffers have an index each, a product and a sum.
-  nest.shape.loops[0].instructions = plan.slices > 1 ? 4 : 2;
+  // Of a row the slices' buffers have an index of their own, a product and a sum.
+  nest.shape.loops[0].instructions = plan.slices > 1 ? 2 : 0;
   return nest.shape;
 }
 
@@ -324,10 +324,11 @@ void Judge::choosePitches(ScratchpadContractionPlan &plan) const {
     choose(plan.pitchB, plan.tileN, plan.unit->b.element);
 }
 
-/// Clocks of a step of so many `instructions` that the unit waits for banks which copies hold: those of A and B, and
-/// others of `othersClocks` a step by `others`, run beside it.
+/// Clocks of a step of so many `instructions` that the unit waits for banks which copies hold: those of A and B, of
+/// which the part `besideUnit` runs beside it, and others of `othersClocks` a step by `others`, run beside it.
 double Judge::bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
-                        const TileCopyPlan &copyB, double othersClocks, const CopyEngine *others) const {
+                        const TileCopyPlan &copyB, double besideUnit, double othersClocks,
+                        const CopyEngine *others) const {
   const UnitTraffic traffic = trafficOf(plan, /*loads=*/true);
   if (!traffic.moving.rows)
     return 0;
@@ -344,21 +345,30 @@ double Judge::bankWaits(const ScratchpadContractionPlan &plan, double instructio
   };
   for (const TileCopyPlan *copy : {&copyA, &copyB})
     if (copy->engine)
-      add(copy->engineClocks - copy->commands * copy->engine->latency, copy->engine);
+      add(besideUnit * (copy->engineClocks - copy->commands * copy->engine->latency), copy->engine);
   add(othersClocks, others);
   return waits;
 }
 
 /// Pieces of a tile's tail that may run beside the steps of the next tile: as many as there are, or, where that is not
-/// known, each number. More pieces need smaller buffers; those of which there are too few steps run alone.
-SmallVector<int64_t> Judge::possibleSlices(int64_t tileM, int64_t tileK) const {
+/// known, each number. More pieces need smaller buffers; those of which there are too few steps run alone. While the
+/// queue of a unit is full the core does nothing: steps of few commands with a small piece each may keep it busier.
+SmallVector<int64_t> Judge::possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const {
   const bool isKnown = llvm::all_of(dims.otherK, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
                        c.nest.tripCounts[dims.kDim];
   const int64_t steps = isKnown ? llvm::divideCeil(size.k, tileK) * size.otherK : mostSlices;
   SmallVector<int64_t> slices{1};
-  while (slices.back() * 2 <= std::min(steps, mostSlices) && tileM % (slices.back() * 2) == 0)
-    slices.push_back(slices.back() * 2);
-  return isKnown ? SmallVector<int64_t>{slices.back()} : slices;
+  auto upTo = [&](int64_t most) {
+    while (slices.back() * 2 <= std::min(steps, most) && tileM % (slices.back() * 2) == 0)
+      slices.push_back(slices.back() * 2);
+  };
+  upTo(mostSlices);
+  if (!isKnown)
+    return slices;
+  slices.erase(slices.begin(), slices.end() - 1);
+  if (unit.queueDepth)
+    upTo(tileM);
+  return slices;
 }
 
 /// Fills in how tiles come in and what they take; false where they do not fit and need not.
@@ -430,7 +440,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0, issue = issueOf(unit, whole(um), whole(un), whole(uk)), core = issue + aroundStepClocks;
+  double out = 0, tailIn = 0;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   for (bool isIn : {true, false}) {
@@ -454,7 +464,13 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
   const double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
-  plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, others * slicesInSteps, othersEngine);
+  // The copies of the first step have ended before the unit begins.
+  const double besideUnit = 1 - 1 / (double(own) * steps);
+  plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
+  double issue = issueOf(unit, whole(um), whole(un), whole(uk));
+  if (unit.queueDepth) // the last command of a step is taken when all but so many of the step's have left the queue
+    issue = std::max(issue, plan.unitClocks * (1 - double(unit.queueDepth) / instructions));
+  const double core = issue + aroundStepClocks;
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + moved + slice;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
@@ -558,7 +574,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
             plan.tileM = tileM;
             plan.tileN = tileN;
             plan.tileK = tileK;
-            for (int64_t slices : judges.front().possibleSlices(tileM, tileK)) {
+            for (int64_t slices : judges.front().possibleSlices(*unit, tileM, tileK)) {
               plan.slices = slices;
               consider(judges, plan);
             }

@@ -52,7 +52,10 @@ double StagedTime::clocksWith(const StagedTime &second, int64_t tiles) const {
   auto step = [&](bool starts, bool arrives, bool finishes) {
     return busiestOf(*this, starts, arrives, finishes ? &second.load : nullptr);
   };
-  double all = firstCopies(load, ahead) + second.load.in + double(iterations) * step(true, true, false) +
+  // What the first tile's end reads comes after the first copies, beside the first step and what that copies.
+  const double next = tiles * iterations > 1 ? load.in : 0;
+  const double late = second.load.in > 0 ? std::max(0.0, next + second.load.in - step(true, true, false)) : 0;
+  double all = firstCopies(load, ahead) + late + double(iterations) * step(true, true, false) +
                double(tiles - 1) *
                    (double(beside) * step(true, true, true) + double(iterations - beside) * step(true, true, false));
   // The last steps start no copies, and none arrives after the last one.

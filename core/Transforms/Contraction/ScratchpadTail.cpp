@@ -13,11 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
-#include "core/Analysis/Instructions.h"
 #include "core/Transforms/Contraction/ScratchpadContractionNest.h"
 #include "core/Transforms/Lower/Engines/Requantisation.h"
+#include "core/Transforms/Utils/NestStatement.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -62,7 +63,7 @@ TailShape tailShapeOf(const ContractionTask &task, const TargetDescription &chip
         shape.operations += inOne.insert(each).second && each == op; // one instruction for all
     for (Operation &op : step.nest.body->without_terminator())
       if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() && !inOne.contains(&op))
-        shape.operations += coreInstructionsOf(&op);
+        shape.operations += std::llround(coreWorkOf(&op));
   }
   return shape;
 }

@@ -491,8 +491,9 @@ void NestVectorizer::chooseSteps() {
       for (const Access &load : nest.loads) {
         if (!isRow(load))
           continue;
-        if (load.dims().test(dim))
-          onOtherPages |= bytesApart(load) >= model.pageBytes();
+        if (load.dims().test(dim)) // in the memory of a core nothing is fetched page by page
+          onOtherPages |=
+              !cast<MemRefType>(load.memref.getType()).getMemorySpace() && bytesApart(load) >= model.pageBytes();
         else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
           same.push_back(cast<AffineLoadOp>(load.op));
       }

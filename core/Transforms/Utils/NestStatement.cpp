@@ -18,6 +18,7 @@
 #include "core/Analysis/TileSets.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Transforms/Lower/Math/MathExpansion.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -76,6 +77,13 @@ static void markBand(NestStatement &statement, AffineForOp root) {
   }
 }
 
+double tilewright::coreWorkOf(Operation *op) {
+  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return double(coreInstructionsOf(op));
+  const ArithmeticWork work = arithmeticOf(op);
+  return work.instructions + work.divisions;
+}
+
 NestStatement tilewright::statementOf(ArrayRef<Operation *> work, const CoreHierarchy &cores) {
   NestStatement result;
   NestShape &shape = result.shape;
@@ -132,8 +140,8 @@ NestStatement tilewright::statementOf(ArrayRef<Operation *> work, const CoreHier
                  op->getNumRegions() == 0) {
         result.opaque = op;
       }
-      if (at >= 0)
-        shape.loops[at].instructions += coreInstructionsOf(op);
+      if (at >= 0 && !op->hasTrait<OpTrait::IsTerminator>())
+        shape.loops[at].instructions += coreWorkOf(op);
     });
   findOwnReads(result);
   if (auto root = work.size() == 1 ? dyn_cast<AffineForOp>(work.front()) : AffineForOp())

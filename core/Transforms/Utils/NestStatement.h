@@ -33,6 +33,9 @@ struct NestStatement {
   mlir::Value strange;               // an array whose elements do not lie row by row
 };
 
+/// Instructions of a core for `op`: of an elementary function those of its expansion.
+double coreWorkOf(mlir::Operation *op);
+
 /// `work`, neighbours in order. If it is one nest, its band is marked: loops of the perfect chain at the root whose
 /// bounds do not depend on the nest and that are parallel; after one that is not, those whose tiles may stand outside
 /// of it. Arrays in the scratchpad of `cores` are near.

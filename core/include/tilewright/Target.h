@@ -124,7 +124,7 @@ void registerLinkedTargets();
 
 /// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
 /// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
-inline constexpr uint32_t targetApiVersion = 11;
+inline constexpr uint32_t targetApiVersion = 12;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

@@ -220,6 +220,7 @@ struct MatrixUnit {
   bool saturates = false;
   int64_t sumBits = 0;       // that a sum keeps, its leading one among them; 0: as many as C's type
   bool takesValid = false;   // valid prefixes of m, n and k
+  int64_t queueDepth = 0;    // commands of a core that it holds; a further one waits. 0: any
   char stationary = 0;       // 'A' or 'B': operand held in the array between instructions
   double loadStationary = 0; // clocks to load it
   Emission emit;

@@ -28,6 +28,9 @@
 // RUN: tw-tblgen -target=test -D HYBRID -gen-tables -I %source %s | FileCheck %s --check-prefix=HYBRID
 // RUN: not tw-tblgen -target=test -D LARGE -I %source %s 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not tw-tblgen -target=test -D STATIONARY -I %source %s 2>&1 | FileCheck %s --check-prefix=STATIONARY
+// RUN: not tw-tblgen -target=test -D UNITQUEUE -I %source %s 2>&1 | FileCheck %s --check-prefix=UNITQUEUE
+// RUN: not tw-tblgen -target=test -D ATONCE -I %source %s 2>&1 | FileCheck %s --check-prefix=ATONCE
+// RUN: tw-tblgen -target=test -D HELD -gen-tables -I %source %s | FileCheck %s --check-prefix=HELD
 // RUN: not tw-tblgen -target=test -D MAJOR -I %source %s 2>&1 | FileCheck %s --check-prefix=MAJOR
 // RUN: not tw-tblgen -target=test -D NAME -I %source %s 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not tw-tblgen -target=test -D CALL -I %source %s 2>&1 | FileCheck %s --check-prefix=CALL
@@ -100,8 +103,18 @@ class Array<Elem factor, Elem sum, string call> : MatrixUnit<8, 8, 8> {
 #ifdef STATIONARY
   let stationary = "B";
 #endif
+#ifdef UNITQUEUE
+  let queueDepth = -2;
+#endif
+#ifdef HELD
+  let queueDepth = 4;
+#endif
   let init = ZeroFlag;
+#ifdef ATONCE
+  let queueDepth = 4;
+#else
   let completion = WaitGroup;
+#endif
   let source = Test;
   let emit = ExternalCall<call, ["A", "B", "C", "UseC"]>;
 }
@@ -264,6 +277,9 @@ def NpuLite : Variant<"npu-lite", Npu> {
 // HYBRID: memory.access = tilewright::MemoryAccess::EnginesOnly;
 // LARGE: error: chip 'Npu': copy engine 'In': field 'alignBytes' (131072) is above field 'bytes' (65536) of the memory 'scratchpad', so that no second buffer could lie in it; give the engine's real alignment
 // STATIONARY: chip-errors.td:{{[0-9]+}}:5: error: unit 'array': field 'stationary' is 'B', but field 'load' does not say how many clocks it takes to load that operand; give it, or leave 'stationary' out
+// UNITQUEUE: error: unit 'array': field 'queueDepth' is -2; 0 stands for no limit
+// ATONCE: error: unit 'array': field 'queueDepth' is 4, but field 'completion' is AtOnce: a core that waits for each result has no second command in a queue; leave it out, or give completion = WaitGroup
+// HELD: unit.queueDepth = 4;
 // MAJOR: error: unit 'array': field 'a' accepts the storage order 'diagonal'; it must be "row" or "column"
 // NAME: error: unit 'array': field 'emit' calls 'multiply i8', which is no name of a function
 // CALL: error: chip 'Npu': units 'test.array' and 'test.other' both call 'multiply_i8' in field 'emit': one function cannot compute two products; give each a name of its own

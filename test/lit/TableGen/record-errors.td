@@ -17,6 +17,7 @@
 // RUN: not tw-tblgen -target=test -D MIXED -I %source %s 2>&1 | FileCheck %s --check-prefix=MIXED
 // RUN: not tw-tblgen -target=test -D WIDER -I %source %s 2>&1 | FileCheck %s --check-prefix=WIDER
 // RUN: not tw-tblgen -target=test -D LATENCY -I %source %s 2>&1 | FileCheck %s --check-prefix=LATENCY
+// RUN: not tw-tblgen -target=test -D QUEUED -I %source %s 2>&1 | FileCheck %s --check-prefix=QUEUED
 // RUN: not tw-tblgen -target=test -D SOURCE -I %source %s 2>&1 | FileCheck %s --check-prefix=SOURCE
 // RUN: not tw-tblgen -target=test -D ISSUE -I %source %s 2>&1 | FileCheck %s --check-prefix=ISSUE
 // RUN: not tw-tblgen -target=test -D DENOMINATOR -I %source %s 2>&1 | FileCheck %s --check-prefix=DENOMINATOR
@@ -114,6 +115,13 @@ def faulty : Sound<1, 16, 1> {
 }
 #endif
 // LATENCY: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'latency' (0.50 clocks) is below field 'issue' (1.00 clocks)
+
+#ifdef QUEUED
+def faulty : Sound<1, 16, 1> {
+  let queueDepth = 4;
+}
+#endif
+// QUEUED: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'queueDepth' is 4, but the unit is no command of a core: only one thread that gives addresses in memories has commands in a queue; leave it out
 
 #ifdef SOURCE
 def faulty : Sound<1, 16, 1> {

@@ -20,6 +20,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -187,6 +188,14 @@ struct UnitScales {
   }
 };
 
+/// A that keeps `kept` of each `group` elements along k: C[m,n] += A[m,e] * B[e / kept * group + index[m,e],n], e from
+/// 0 to k * kept / group.
+struct UnitSparsity {
+  UnitOperand index; // of A's shape: integers, of which the lowest placeBits() are the place in the group
+  int64_t kept = 1, group = 1;
+  int64_t placeBits() const { return std::countr_zero(static_cast<uint64_t>(group)); }
+};
+
 /// What a unit does with C's old value.
 enum class UnitInit { AccumulateAlways, ZeroFlag, NoAccumulate };
 /// How one knows that an instruction or copy has finished.
@@ -198,13 +207,14 @@ struct MatrixUnit {
   int64_t m = 1, n = 1, k = 1;
   UnitOperand a, b, c;
   std::optional<UnitScales> scales;
-  double issue = 1;                  // clocks between two independent issues
-  double latency = 1;                // clocks until a dependent issue
-  std::string source;                // where the cost numbers come from
-  std::vector<std::string> features; // needed, in the target's spelling
-  std::string scopeLevel;            // level whose members issue it together, empty: one thread
-  int64_t scopeCount = 1;            // groups of that level
-  std::vector<State> states;         // what must surround it
+  std::optional<UnitSparsity> sparsity; // of A, which then has m x depthOfA() elements
+  double issue = 1;                     // clocks between two independent issues
+  double latency = 1;                   // clocks until a dependent issue
+  std::string source;                   // where the cost numbers come from
+  std::vector<std::string> features;    // needed, in the target's spelling
+  std::string scopeLevel;               // level whose members issue it together, empty: one thread
+  int64_t scopeCount = 1;               // groups of that level
+  std::vector<State> states;            // what must surround it
   UnitInit init = UnitInit::AccumulateAlways;
   Completion completion = Completion::AtOnce;
   bool saturates = false;
@@ -214,6 +224,14 @@ struct MatrixUnit {
   double loadStationary = 0; // clocks to load it
   Emission emit;
   double flopsPerClock() const { return 2.0 * m * n * k / issue; }
+  int64_t depthOfA() const { return sparsity ? k / sparsity->group * sparsity->kept : k; }
+  /// Operands beside A, B and C: scales, those of A first, then the index of A.
+  std::vector<const UnitOperand *> besides() const {
+    std::vector<const UnitOperand *> all = scales ? scales->operands() : std::vector<const UnitOperand *>();
+    if (sparsity)
+      all.push_back(&sparsity->index);
+    return all;
+  }
 };
 
 /// An engine that moves tiles from one memory to another.
