@@ -18,6 +18,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
+using html::breakable;
 using html::escape;
 using html::number;
 using llvm::formatv;
@@ -72,19 +73,25 @@ static std::string units(const TargetDescription &chip) {
   double most = 1;
   for (const MatrixUnit &unit : chip.units())
     most = std::max(most, unit.flopsPerClock());
+  // A column that only some chips fill.
+  const bool hasQueues = llvm::any_of(chip.units(), [](const MatrixUnit &unit) { return unit.queueDepth != 0; });
+  auto ofQueue = [&](llvm::StringRef tag, const std::string &content) {
+    return hasQueues ? formatv("<{0} class=\"n\">{1}</{0}>", tag, content).str() : std::string();
+  };
   std::string text =
       "<div class=\"wide tight\"><table><tr><th>unit</th><th>m x n x k</th><th>types</th><th class=\"n\">issue</th><th "
-      "class=\"n\">latency</th><th class=\"n\">in the queue</th><th class=\"n\">operations a "
-      "clock</th><th>source</th></tr>\n";
+      "class=\"n\">latency</th>" +
+      ofQueue("th", "in the queue") + "<th class=\"n\">operations a clock</th><th>source</th></tr>\n";
   std::string source; // of the row before
   for (const MatrixUnit &unit : chip.units()) {
-    text += formatv("<tr><td>{0}</td><td>{1} x {2} x {3}</td><td>{4} * {5} &rarr; {6}</td><td class=\"n\">{7}</td><td "
-                    "class=\"n\">{8}</td><td class=\"n\">{9}</td><td class=\"n\">{10}<div class=\"bar\" "
+    text += formatv("<tr><td class=\"name\">{0}</td><td>{1} x {2} x {3}</td><td>{4} * {5} &rarr; {6}</td><td "
+                    "class=\"n\">{7}</td><td "
+                    "class=\"n\">{8}</td>{9}<td class=\"n\">{10}<div class=\"bar\" "
                     "style=\"width:{11:f1}%;margin-left:auto\"></div></td><td "
                     "class=\"soft\">{12}</td></tr>\n",
-                    escape(unit.name), unit.m, unit.n, unit.k, elementName(unit.a.element), elementName(unit.b.element),
-                    elementName(unit.c.element), number(unit.issue), number(unit.latency),
-                    unit.queueDepth ? number(unit.queueDepth) : "any", number(unit.flopsPerClock()),
+                    breakable(unit.name), unit.m, unit.n, unit.k, elementName(unit.a.element),
+                    elementName(unit.b.element), elementName(unit.c.element), number(unit.issue), number(unit.latency),
+                    ofQueue("td", unit.queueDepth ? number(unit.queueDepth) : "any"), number(unit.flopsPerClock()),
                     100 * unit.flopsPerClock() / most, escape(unit.source == source ? "as above" : unit.source));
     source = unit.source;
   }

@@ -22,10 +22,10 @@
 #include <set>
 
 using namespace tilewright;
+using html::breakable;
 using html::escape;
 using html::number;
 using llvm::formatv;
-using llvm::isDigit;
 namespace json = llvm::json;
 
 static std::vector<std::string> keysOf(const json::Object &object) {
@@ -66,17 +66,6 @@ static std::string fieldText(llvm::StringRef key, const json::Value &value) {
   if (key.ends_with("_bytes") && value.getAsInteger())
     return html::bytes(*value.getAsInteger());
   return valueText(value);
-}
-
-/// Names may break after a point or an underscore, "16 x 16 x 64" nowhere.
-static std::string breakable(const std::string &text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    result += text[i] == ' ' ? "&nbsp;" : escape(text.substr(i, 1));
-    bool between = i > 0 && i + 1 < text.size() && !isDigit(text[i + 1]);
-    result += between && (text[i] == '_' || text[i] == '.') ? "<wbr/>" : "";
-  }
-  return result;
 }
 
 static std::string fields(llvm::StringRef title, const json::Object *object) {

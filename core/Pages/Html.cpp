@@ -39,7 +39,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .dense { font-size: 13px; } .dense th, .dense td { padding: .2rem .4rem; } .dense th.n { white-space: normal; }
 .row td { overflow-wrap: anywhere; } .row td.soft { overflow-wrap: normal; }
 .tight th, .tight td { padding: .25rem .55rem; } .tight td { white-space: nowrap; }
-.tight td.soft { white-space: normal; min-width: 11rem; }
+.tight td.soft { white-space: normal; min-width: 11rem; } .tight td.name { white-space: normal; }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem
   0;
@@ -82,6 +82,16 @@ std::string html::escape(llvm::StringRef text) {
       result += "&quot;";
     else
       result += c;
+  }
+  return result;
+}
+
+std::string html::breakable(llvm::StringRef text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    result += text[i] == ' ' ? "&nbsp;" : escape(text.substr(i, 1));
+    const bool between = i > 0 && i + 1 < text.size() && !llvm::isDigit(text[i + 1]);
+    result += between && (text[i] == '_' || text[i] == '.') ? "<wbr/>" : "";
   }
   return result;
 }

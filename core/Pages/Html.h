@@ -22,6 +22,8 @@ namespace tilewright::html {
 
 /// `text` with the characters that mean something in HTML replaced; other bytes that are no UTF-8 as well.
 std::string escape(llvm::StringRef text);
+/// The same, with places where a name may break: after a point or an underscore. "16 x 16 x 64" breaks nowhere.
+std::string breakable(llvm::StringRef text);
 
 /// A whole page around `body`, with `title` as its heading and `lead` (text) below.
 std::string page(llvm::StringRef title, llvm::StringRef lead, const std::string &body);
