@@ -74,8 +74,7 @@ bool Planner::readsTapsTogether(const ContractionPlan &p) const {
   return hasTaps;
 }
 
-/// Whether `access` goes on in dimension `outer` where `trips` positions of `inner` end.
-bool Planner::continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips) const {
+bool continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips) {
   std::optional<int64_t> step = access.stride(outer), each = access.stride(inner);
   return step && each && *step == *each * trips;
 }

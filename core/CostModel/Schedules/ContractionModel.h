@@ -152,6 +152,9 @@ struct PlanOptions {
   std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
 };
 
+/// Whether `access` goes on in dimension `outer` where `trips` positions of `inner` end.
+bool continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips);
+
 /// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
                                                const PlanOptions &options, std::string &reason);

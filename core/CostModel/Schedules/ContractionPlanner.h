@@ -175,7 +175,6 @@ private:
   bool chooseDims(ContractionPlan &p) const;
   void mergeDims(ContractionPlan &p) const;
   bool readsTapsTogether(const ContractionPlan &p) const;
-  bool continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips) const;
   int64_t laneTrips(const ContractionPlan &p) const { return tripsOf(c, p.laneDim, p.outerLanes); }
   int64_t rowTrips(const ContractionPlan &p) const { return tripsOf(c, p.rowDim, p.outerRows); }
   /// Whether the rows or lanes of `p` run through `dim`.

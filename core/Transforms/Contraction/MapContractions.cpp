@@ -130,15 +130,12 @@ std::vector<Access> accessesBesideC(const ContractionTask &task) {
 
 /// Whether an access beside C keeps dimensions apart that C goes on in, so that they are not one for rows or lanes.
 bool separatesDims(const Contraction &c, const Access &beside) {
-  auto continues = [&](const Access &access, unsigned outer, unsigned inner) {
-    std::optional<int64_t> step = access.stride(outer), each = access.stride(inner);
-    return step && each && *step == *each * *c.nest.tripCounts[inner];
-  };
   return llvm::any_of(ArrayRef<ArrayRef<unsigned>>{c.m, c.n}, [&](ArrayRef<unsigned> dims) {
     return llvm::any_of(dims, [&](unsigned inner) {
-      return c.nest.tripCounts[inner] && llvm::any_of(dims, [&](unsigned outer) {
-               return outer != inner && c.nest.tripCounts[outer] && *c.nest.tripCounts[outer] > 1 &&
-                      continues(c.c, outer, inner) && !continues(beside, outer, inner);
+      const std::optional<int64_t> trips = c.nest.tripCounts[inner];
+      return trips && llvm::any_of(dims, [&](unsigned outer) {
+               return outer != inner && c.nest.tripCounts[outer].value_or(1) > 1 &&
+                      continuesIn(c.c, outer, inner, *trips) && !continuesIn(beside, outer, inner, *trips);
              });
     });
   });
