@@ -72,8 +72,8 @@ struct ContractionPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// Rows of `rowDim` from one that reads an element of `scalars` to the next that reads it some taps of `tap` later; none
-/// if no two of `rows` rows share an element within the `taps` iterations of `tap`.
+/// Rows of `rowDim` from one that reads an element of `scalars` to the next that reads it some taps of `tap` later;
+/// none if no two of `rows` rows share an element within the `taps` iterations of `tap`.
 std::optional<int64_t> rowsSharedApart(const Access &scalars, unsigned tap, int64_t taps,
                                        std::optional<unsigned> rowDim, int64_t rows);
 
