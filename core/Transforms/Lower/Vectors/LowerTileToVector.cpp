@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
+#include "core/Transforms/Lower/Vectors/RereadScalars.h"
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
 #include "core/Transforms/Lower/Vectors/TileBufferLowering.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
@@ -310,6 +311,7 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
         return signalPassFailure();
       target = *found;
     }
+    hideRereadIndices(module);
     if (failed(lowerBuffers(module, target ? target->vectorRegisters().second : 0)))
       return signalPassFailure();
 
