@@ -9,7 +9,7 @@ def view(c, x, *_):
     return c.f.view(x, c.shape)
 
 
-@op("view.dtype")
+@op("view.dtype", "view_copy.dtype")
 def view_dtype(c, x, dtype):
     from ..emit import types
     if types.BITS[c.type] != types.BITS[x.type] or "i1" in (c.type, x.type):
@@ -17,7 +17,8 @@ def view_dtype(c, x, dtype):
     return c.f.map([x], c.shape, c.type, lambda s, a: s.op(f"arith.bitcast {a.name} : {types.text(a.type)} to {types.text(c.type)}", c.type))
 
 
-@op("unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "flatten.using_ints", "unflatten.int", "unsqueeze_copy", "squeeze_copy.dims")
+@op("unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "flatten.using_ints", "unflatten.int", "unsqueeze_copy", "squeeze_copy", "squeeze_copy.dim",
+    "squeeze_copy.dims")
 def reshaped(c, x, *_):
     return c.f.view(x, c.shape)
 
@@ -27,12 +28,12 @@ def permute(c, x, order):
     return c.f.transpose(x, [c.axis(a, x.rank) for a in order])
 
 
-@op("t", "numpy_T")
+@op("t", "t_copy", "numpy_T")
 def transpose_all(c, x):
     return c.f.transpose(x, list(range(x.rank))[::-1])
 
 
-@op("transpose.int", "movedim.int")
+@op("transpose.int", "transpose_copy.int", "movedim.int")
 def transpose_two(c, x, first, second):
     order = list(range(x.rank))
     if order:
@@ -116,7 +117,7 @@ def split_with_sizes(c, x, sizes, axis=0):
     return pieces(c, x, axis, sizes)
 
 
-@op("split.Tensor", "split.sizes", "chunk", "tensor_split.sections")
+@op("split.Tensor", "split_copy.Tensor", "split.sizes", "chunk", "tensor_split.sections")
 def split(c, x, _, axis=0):
     from .context import shape_of
     return pieces(c, x, axis, [shape_of(m)[c.axis(axis, x.rank)] for m in c.meta])
@@ -181,7 +182,7 @@ def diagonal_scatter(c, x, source, offset=0, first=0, second=1):
     return c.f.map([x], c.shape, c.type, body)
 
 
-@op("unfold")
+@op("unfold", "unfold_copy")
 def unfold(c, x, axis, size, step):
     if x.rank == 0:
         return c.f.view(x, c.shape)

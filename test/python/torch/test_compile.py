@@ -10,7 +10,6 @@ import sys
 import pytest
 import torch
 from torch import nn
-from torch.nn.attention.flex_attention import flex_attention
 
 import tilewright.torch
 from tilewright.torch import decompositions, formulas, program, registry
@@ -194,14 +193,6 @@ def test_an_island_runs_eagerly_and_is_logged_once(caplog):
         torch.testing.assert_close(torch.compile(f, backend="tilewright")(x), f(x))
     lines = [r.getMessage() for r in caplog.records]
     assert len(lines) == 1 and "aten::_fft_r2c at" in lines[0] and "test_compile.py:" in lines[0]
-
-
-def test_operations_with_graphs_as_arguments_run_eagerly():
-    """Their arguments that are tuples stay tuples."""
-    def f(q, k, v):
-        return flex_attention(q * 2, k, v, score_mod=lambda score, b, h, i, j: score + (i - j).to(score.dtype)) + 1
-    q, k, v = (torch.randn(1, 2, 16, 8) for _ in range(3))
-    torch.testing.assert_close(torch.compile(f, backend="tilewright")(q, k, v), f(q, k, v), rtol=1e-4, atol=1e-4)
 
 
 def test_what_the_compiler_refuses_runs_eagerly(caplog, monkeypatch):
