@@ -1,6 +1,7 @@
 """Operations that move elements or look at them in another shape: views, slices, joins, borders."""
 
 from ..emit.sizes import plain, product
+from .context import memory_order
 from .registry import op
 
 
@@ -248,22 +249,23 @@ def roll(c, x, shifts, axes=()):
 
 @op("as_strided", "as_strided_copy")
 def as_strided(c, x, sizes, strides, offset=None):
-    """Elements by their position in memory, where `x` lies dense and row-major; any tensor as it is, such as a mean of channels that lie
-    last, where strides differ in dimensions of one element alone."""
+    """Elements by their position in memory, where `x` lies dense, its dimensions in any order; any tensor as it is, such as a mean of
+    channels that lie last, where strides differ in dimensions of one element alone."""
     source = c.node.args[0].meta["val"]
     known = [plain(n) for n in source.stride()]
     if tuple(sizes) == x.shape and offset in (None, plain(source.storage_offset())) and \
             all(n == 1 or stride == own for n, stride, own in zip(sizes, strides, known)):
         return x
-    if not source.is_contiguous() or not all(isinstance(n, int) for n in (*x.shape, *c.shape, *strides, offset or 0)):
-        c.refuse("as_strided of a tensor that is not contiguous, or with dynamic sizes, is not compiled")
+    order = memory_order(source)
+    if order is None or not all(isinstance(n, int) for n in (*x.shape, *c.shape, *strides, offset or 0)):
+        c.refuse("as_strided of a tensor that has gaps in memory, or with dynamic sizes, is not compiled")
     offset = (source.storage_offset() if offset is None else offset) - int(source.storage_offset())
     reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, strides))
     if 0 in c.shape:
         return c.f.empty(c.shape, c.type)
     if offset < 0 or offset + reach > product(x.shape):
         c.refuse("as_strided that reads outside of the elements of its tensor is not compiled")
-    flat = c.f.slice(c.f.view(x, (product(x.shape),)), [offset], [reach])
+    flat = c.f.slice(c.f.view(c.f.arranged(x, order), (product(x.shape),)), [offset], [reach])
     return moved(c, flat, [" + ".join(f"d{i} * {stride}" for i, stride in enumerate(strides)) or "0"])
 
 
