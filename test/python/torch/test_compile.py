@@ -218,6 +218,14 @@ def test_products_of_groups(dynamic):
         assert got.shape == (40, 32) and not got[24:].any() and got[:24].any(1).all()
 
 
+def test_a_weight_that_is_part_of_another():
+    def f(x, w):
+        a, b = w.split([2, 4])
+        return nn.functional.linear(x, a), nn.functional.linear(x, torch.cat([b, a]))
+    arguments = torch.randn(5, 8), torch.randn(6, 8)
+    equal_outside(compiled(f)(*arguments), f(*arguments))
+
+
 def test_elements_by_their_place_in_memory():
     """Of a tensor whose dimensions lie in another order."""
     def f(x):
