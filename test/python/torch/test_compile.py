@@ -253,7 +253,8 @@ def test_a_weight_that_is_part_of_another():
 def test_elements_by_their_place_in_memory():
     """Of a tensor whose dimensions lie in another order."""
     def f(x):
-        return (x * 2).t().as_strided((3, 4, 2), (2, 5, 1)), x.t().as_strided((2, 3), (4, 1), 2)
+        near = torch.as_strided_scatter(x.t(), x[:2, :3] * 3, (2, 3), (9, 2), 1)
+        return (x * 2).t().as_strided((3, 4, 2), (2, 5, 1)), x.t().as_strided((2, 3), (4, 1), 2), near
     for x in (torch.randn(4, 6), torch.randn(6, 4).t()):
         torch._dynamo.reset()
         equal_outside(compiled(f)(x), f(x))
