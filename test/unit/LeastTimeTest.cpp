@@ -23,7 +23,8 @@ namespace {
 
 /// o = (q k') v, with q k' in f32 and then in f16; `last`: what the second product reads of it.
 std::string twoProducts(const std::string &last) {
-  return R"(func.func @f(%q: memref<128x64xf16>, %k: memref<256x64xf16>, %v: memref<256x64xf16>, %o: memref<128x64xf32>) {
+  return R"(func.func @f(%q: memref<128x64xf16>, %k: memref<256x64xf16>,
+                              %v: memref<256x64xf16>, %o: memref<128x64xf32>) {
   %zero = arith.constant 0.0 : f32
   %s = memref.alloc() : memref<128x256xf32>
   %p = memref.alloc() : memref<128x4x64xf16>
