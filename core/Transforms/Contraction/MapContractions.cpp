@@ -489,6 +489,8 @@ void MapContractions::runOnOperation() {
       if (root->getParentOfType<tile::ParallelOp>())
         ofMember.threads = 1;
       rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(*decided), erased);
+      for (Operation *gone : erased) // another nest may come to lie at its address
+        seen.erase(gone);
       if (!lanes)
         continue;
       changed = true;
