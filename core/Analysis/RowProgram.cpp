@@ -14,6 +14,7 @@
 #include "core/Analysis/RowProgram.h"
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -79,7 +80,7 @@ static bool sameExtent(AffineForOp a, AffineForOp b) {
 /// bytes that lanes could load as vectors.
 static bool isPlainBody(const Nest &nest, unsigned outer) {
   for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() && !isRowOperation(&op))
+    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !isElementwise(&op))
       return false;
   for (const auto *accesses : {&nest.loads, &nest.stores})
     for (const Access &access : *accesses) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Fusion/ContractionGroup.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,16 +74,9 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
   step.nest = nest;
   if (nest.depth() != c.nest.depth() - c.k.size() || nest.stores.empty())
     return std::nullopt;
-  // Body: element-wise scalars, no use of induction variables.
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return std::nullopt;
+  if (!isElementwise(nest))
+    return std::nullopt;
   auto isPlain = [](Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; };
-  for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !OpTrait::hasElementwiseMappableTraits(&op) &&
-        !op.hasTrait<OpTrait::ConstantLike>())
-      return std::nullopt;
 
   const Access *anchor = nullptr;
   for (const Access &load : nest.loads) {

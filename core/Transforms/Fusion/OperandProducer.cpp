@@ -13,6 +13,7 @@
 
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,20 +63,11 @@ AffineForOp findProducer(const Contraction &c, const ContractionOperand &operand
 
 static bool isPlain(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; }
 
-/// The body: operations on elements that any lane may compute, also one beyond the end.
-static bool isElementwise(const Nest &nest) {
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return false;
-  for (Operation &op : nest.body->without_terminator()) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&op) || !isPure(&op) || op.getNumResults() != 1 ||
-        !op.getResult(0).getType().isIntOrFloat())
-      return false;
-  }
-  return true;
+/// Whether each operation of the body has one result, a number that a vector can hold.
+static bool hasNumbers(const Nest &nest) {
+  return llvm::all_of(nest.body->without_terminator(), [](Operation &op) {
+    return isa<AffineStoreOp>(op) || (op.getNumResults() == 1 && op.getResult(0).getType().isIntOrFloat());
+  });
 }
 
 /// `load` of the producer with the operand's indices for its loops.
@@ -126,7 +118,7 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
     return refuse("it does not write one element a position");
   if (byVectors && (!type.getLayout().isIdentity() || type.getShape().back() == 1))
     return refuse("its elements do not lie side by side");
-  if (!isElementwise(nest))
+  if (!isElementwise(nest) || !hasNumbers(nest))
     return refuse("its body is not element-wise");
 
   auto last = dyn_cast<AffineDimExpr>(store.map.getResults().back());

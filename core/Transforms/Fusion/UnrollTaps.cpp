@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Elementwise.h"
 #include "core/Analysis/RowReuse.h"
 #include "core/CostModel/Schedules/TapModel.h"
 #include "core/Transforms/Nests/NestVectorizer.h"
@@ -199,7 +200,7 @@ private:
       Value iv = AffineForOp(nest.loops[dim]).getInductionVar();
       if (ivs[dim])
         mapping.map(iv, ivs[dim]);
-      else if (llvm::any_of(iv.getUsers(), [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); }))
+      else if (usesNumber(nest.loops[dim]))
         mapping.map(iv, arith::ConstantIndexOp::create(b, iv.getLoc(),
                                                        numbers[llvm::find(writtenOut, dim) - writtenOut.begin()])
                             .getResult());
