@@ -302,23 +302,21 @@ private:
 
 } // namespace
 
-ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan, const OperandProducer *a,
-                               const OperandProducer *b, const TargetDescription &target, const PlanOptions &options) {
+ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan, ArrayRef<Operation *> group,
+                               const TargetDescription &target, const PlanOptions &options) {
+  ProducerChoice choice;
+  choice.plan = plan;
+  double leastSeconds = plan.seconds;
   std::optional<ProducerTime> times[2];
-  if (a)
-    times[0].emplace(c, *a, c.a, target, options.threads);
-  if (b)
-    times[1].emplace(c, *b, c.b, target, options.threads);
-  ProducerChoice best;
-  best.plan = plan;
-  best.seconds = plan.seconds;
-  for (const auto &time : times)
-    if (time)
-      best.seconds += time->buffer();
-  best.bufferSeconds = best.seconds;
+  for (auto [found, operand, time] : {std::tie(choice.a, c.a, times[0]), std::tie(choice.b, c.b, times[1])}) {
+    if ((found.root = findProducer(c, operand)))
+      found.work = asProducer(found.root, c, operand, group, found.reason);
+    if (found.work)
+      leastSeconds += time.emplace(c, *found.work, operand, target, options.threads).buffer();
+  }
   for (int subset = 1; subset < 4; ++subset) {
     bool fuse[2] = {(subset & 1) != 0, (subset & 2) != 0};
-    if ((fuse[0] && !a) || (fuse[1] && !b) || options.fuseProducers == false)
+    if ((fuse[0] && !times[0]) || (fuse[1] && !times[1]) || options.fuseProducers == false)
       continue;
     std::optional<ContractionPlan> other = plan;
     PlanOptions asked = options;
@@ -343,10 +341,13 @@ ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan
     other->seconds += packing;
     double seconds = other->seconds + buffers;
     // Subsets come in the order of their size: where all are asked for, the last one that has a plan is taken.
-    if (seconds < best.seconds || options.fuseProducers == true)
-      best = {*other, fuse[0], fuse[1], seconds, best.bufferSeconds};
+    if (seconds < leastSeconds || options.fuseProducers == true) {
+      leastSeconds = seconds;
+      choice.plan = *other;
+      std::tie(choice.a.isFused, choice.b.isFused) = std::tuple(fuse[0], fuse[1]);
+    }
   }
-  return best;
+  return choice;
 }
 
 } // namespace tilewright
