@@ -15,6 +15,7 @@
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Elementwise.h"
+#include "core/Analysis/LoopDependence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -71,11 +72,6 @@ RowProgram::uses(llvm::SmallVectorImpl<const RowStep *> *again) const {
   return uses;
 }
 
-static bool sameExtent(AffineForOp a, AffineForOp b) {
-  return a.getUpperBoundMap() == b.getUpperBoundMap() &&
-         llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());
-}
-
 /// Whether lanes can execute the nest's body element by element. Bools that lie one after the other in memory are no
 /// bytes that lanes could load as vectors.
 static bool isPlainBody(const Nest &nest, unsigned outer) {
@@ -127,7 +123,7 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
       if (load.memref == store.memref && store.op->isBeforeInBlock(load.op))
         return nullptr;
   for (auto [own, other] : llvm::zip(nest.loops, loops))
-    if (!sameExtent(own, other))
+    if (!equalTripCounts(own, other))
       return nullptr;
   if (step->kind == RowStep::Kind::Reduction)
     return step->reduction->inner.empty() && step->reduction->outer.size() == outer ? std::move(step) : nullptr;

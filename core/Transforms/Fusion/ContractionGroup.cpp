@@ -13,6 +13,7 @@
 
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Analysis/Elementwise.h"
+#include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,9 +101,7 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
       continue;
     if (!x || !y || x->shift != y->shift || step.toContraction[x->dim] != ~0u)
       return std::nullopt;
-    AffineForOp lx = Nest(nest).loops[x->dim], ly = Nest(c.nest).loops[y->dim];
-    if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
-        !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
+    if (!equalTripCounts(nest.loops[x->dim], c.nest.loops[y->dim]))
       return std::nullopt;
     step.toContraction[x->dim] = y->dim;
   }
