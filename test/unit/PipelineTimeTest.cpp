@@ -91,7 +91,7 @@ TEST(PipelineTime, WhatHasTooFewStepsToFinishBesideFollowsThem) {
 }
 
 TEST(PipelineTime, OfTwoStagesTheNextCopyWaitsForTheCommandsOfTheUnit) {
-  StagedTime steps{{.in = 100, .core = 10, .unit = 100, .issue = 8}, 4, 2}, finish{{.core = 10}, 1};
+  StagedTime steps{{.in = 100, .core = 10, .unit = 100, .early = 8}, 4, 2}, finish{{.core = 10}, 1};
   EXPECT_EQ(steps.clocksWith(finish, 1), 100 + 3 * 108 + 100 + 10);
   steps.stages = 3;
   EXPECT_EQ(steps.clocksWith(finish, 1), 100 + 4 * 100 + 10);

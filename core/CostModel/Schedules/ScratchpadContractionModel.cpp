@@ -39,6 +39,7 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"tile", llvm::json::Array{tileM, tileN, tileK}},
                             {"stages", stages},
                             {"slices", slices},
+                            {"group", llvm::json::Array{groupM, groupN, groupK}},
                             {"scratchpad_bytes", scratchpadBytes},
                             {"accumulator_bytes", accumulatorBytes},
                             {"copy_a", nameOf(copyA)},
@@ -54,8 +55,17 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
   return object;
 }
 
+int64_t ScratchpadContractionPlan::copiesAfter() const {
+  // Nothing of the step before is left in the queue, and its last results are there.
+  const int64_t commands = (groupM / unit->m) * (groupN / unit->n) * (groupK / unit->k);
+  const double before = double(unit->queueDepth) + unit->latency / std::max(1.0, double(unit->issue));
+  return std::min(groups(), int64_t(std::ceil(before / double(commands)))) - 1;
+}
+
 /// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
 static constexpr double aroundStepClocks = 150;
+/// And for one group of these commands: their first addresses and counters, and the tests of what comes after it.
+static constexpr double aroundGroupClocks = 30;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 
@@ -181,6 +191,7 @@ struct Judge {
   void choosePitches(ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
                    const TileCopyPlan &copyB, double besideUnit, double othersClocks, const CopyEngine *others) const;
+  void chooseGroups(ScratchpadContractionPlan &plan) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
@@ -371,6 +382,42 @@ SmallVector<int64_t> Judge::possibleSlices(const MatrixUnit &unit, int64_t tileM
   return slices;
 }
 
+/// Parts of `count` that a queue of `depth` places holds: the most that divide it or, where that is less than half of
+/// the queue, the fewest that it does not hold.
+static int64_t inQueue(int64_t count, int64_t depth) {
+  auto divides = [&](int64_t part) { return count % part == 0; };
+  int64_t most = std::clamp<int64_t>(depth, 1, count);
+  while (!divides(most))
+    --most;
+  if (2 * most > depth || most == count)
+    return most;
+  int64_t more = depth + 1;
+  while (more < count && !divides(more))
+    ++more;
+  return std::min(more, count);
+}
+
+/// Where a step has more commands than the unit's queue holds they fall into groups that it does, in their order.
+void Judge::chooseGroups(ScratchpadContractionPlan &plan) const {
+  const MatrixUnit &unit = *plan.unit;
+  plan.groupM = plan.tileM;
+  plan.groupN = plan.tileN;
+  plan.groupK = plan.tileK;
+  if (!unit.queueDepth)
+    return;
+  struct {
+    int64_t *group, unit;
+  } loops[] = {{&plan.groupM, unit.m}, {&plan.groupN, unit.n}, {&plan.groupK, unit.k}};
+  if (unit.stationary == 'A')
+    std::swap(loops[0], loops[1]);
+  int64_t depth = unit.queueDepth;
+  for (auto [group, size] : loops) {
+    const int64_t count = *group / size, held = inQueue(count, depth);
+    *group = held * size;
+    depth = held < count ? 1 : depth / held;
+  }
+}
+
 /// Fills in how tiles come in and what they take; false where they do not fit and need not.
 bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
@@ -378,6 +425,7 @@ bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   plan.copyA = operandCopies(a, plan).way;
   plan.copyB = operandCopies(b, plan).way;
   choosePitches(plan);
+  chooseGroups(plan);
 
   const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
   const int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * elementBytes(unit.c.element));
@@ -436,11 +484,11 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
   const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
-  double slice = tailClocks(rows, plan);
+  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup());
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0;
+  double out = 0, tailIn = 0, tailMoved = 0;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   for (bool isIn : {true, false}) {
@@ -459,7 +507,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
         others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
       }
     }
-    slice += coreClocksOf(copies) - before;
+    tailMoved += coreClocksOf(copies) - before;
   }
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
@@ -467,12 +515,21 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   // The copies of the first step have ended before the unit begins.
   const double besideUnit = 1 - 1 / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
-  double issue = issueOf(unit, whole(um), whole(un), whole(uk));
-  if (unit.queueDepth) // the last command of a step is taken when all but so many of the step's have left the queue
-    issue = std::max(issue, plan.unitClocks * (1 - double(unit.queueDepth) / instructions));
+  const double groups = double(plan.groups());
+  double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
+  if (groups > 1) {
+    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
+    issue = groups * aroundGroupClocks + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
+    const double after = double(plan.copiesAfter());
+    early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
+  }
+  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
+    queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
+    early = std::max(early, plan.unitClocks * double(plan.copiesAfter() + 1) / groups - queue);
+  }
   const double core = issue + aroundStepClocks;
   plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + moved + slice;
+  plan.coreClocks = core + moved + slice + tailMoved;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
   double clearing = 0;
   if (unit.init != UnitInit::ZeroFlag) {
@@ -482,10 +539,13 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   }
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
   StagedTime products{
-      {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue},
+      {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue,
+       .early = early, .queue = queue, .groups = groups},
       steps,
       plan.stages};
-  StagedTime finish{{.in = tailIn, .core = slice, .out = out}, plan.slices};
+  StagedTime finish{{.in = tailIn, .commands = tailMoved, .core = slice, .out = out,
+                     .groups = double(plan.rowGroups())},
+                    plan.slices};
   // The last results are there after the unit's latency.
   plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue);
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot

@@ -61,6 +61,7 @@ struct ScratchpadContractionPlan : TiledDimensions {
   int64_t pitchA = 0, pitchB = 0;          // elements between rows of their tiles in the scratchpad
   int64_t stages = 2;                      // of the multi-stage buffer
   int64_t slices = 1;                      // rows of a tile are finished in so many slices
+  int64_t groupM = 1, groupN = 1, groupK = 1; // elements of a group of a step's commands
   bool wholeTiles = false;                 // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
@@ -70,6 +71,12 @@ struct ScratchpadContractionPlan : TiledDimensions {
   /// Elements of a tile, and of one instruction of the unit, along m, n or k of the nest.
   int64_t tileAlong(unsigned dim) const { return dim == mDim ? tileM : dim == nDim ? tileN : tileK; }
   int64_t unitAlong(unsigned dim) const { return dim == mDim ? unit->m : dim == nDim ? unit->n : unit->k; }
+  /// Groups of commands of a step, a group of rows of a slice after each, and how many there are of these.
+  int64_t groups() const { return (tileM / groupM) * (tileN / groupN) * (tileK / groupK); }
+  int64_t rowsOfGroup() const { return llvm::divideCeil(tileM / slices, groups()); }
+  int64_t rowGroups() const { return llvm::divideCeil(tileM / slices, rowsOfGroup()); }
+  /// The group after which the copies of a later step are commanded.
+  int64_t copiesAfter() const;
   llvm::json::Object toJSON() const;
 };
 

@@ -148,14 +148,17 @@ Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage,
   return copy;
 }
 
-/// Indices of an operand's tile: of a stage, or at the current position of the array.
-SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage) {
-  if (operand.buffer) {
-    Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
-    return {space.value(stage), zero, zero};
-  }
+/// Indices of a place in an operand's tile: of a stage, or at the current position of the array.
+SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage, AffineExpr row,
+                                                        AffineExpr col) {
+  if (operand.buffer)
+    return {space.value(stage), space.value(row), space.value(col)};
+  const SmallVector<AffineExpr> here = space.at;
+  space.at[operand.rowDim] = space.at[operand.rowDim] + row;
+  space.at[operand.colDim] = space.at[operand.colDim] + col;
   auto [map, operands] = space.address(operand.access);
   auto indices = expandAffineMap(builder(), space.loc, map, operands);
+  space.at = here;
   return SmallVector<Value>(indices->begin(), indices->end());
 }
 
@@ -169,28 +172,57 @@ void ScratchpadContractionNest::step(AffineExpr tile, AffineExpr step) {
     if (operand->buffer)
       copies.push_back(copy(*operand, stage, /*in=*/true));
   wait(copies);
-  wait(product(tile, step, stage));
+  if (p.groups() == 1)
+    return wait(product(tile, step, stage, constant(0)));
+  // The token of the last group is that of the step: products run in order.
+  Value none = tile::DoneOp::create(builder(), space.loc);
+  wait(space.grouped(p.groups(), p.copiesAfter(), none, [&](AffineExpr group, ValueRange) {
+    return SmallVector<Value>{product(tile, step, stage, group)};
+  }));
 }
 
-Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage) {
+/// The product of one group of a step's commands.
+Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage, AffineExpr group) {
   auto memrefOf = [](const StagedArray &operand) { return operand.buffer ? operand.buffer : operand.access.memref; };
-  SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
-  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
-  SmallVector<Value> valid;
+  // Groups follow each other as commands do: the stationary operand changes least often.
+  const bool keepsA = unit.stationary == 'A';
+  AffineExpr m = constant(0), n = m, k = m;
+  auto next = [&](AffineExpr &at, int64_t size, int64_t ofGroup, bool isOutermost) {
+    at = (isOutermost ? group : group % (size / ofGroup)) * ofGroup;
+    group = group.floorDiv(size / ofGroup);
+  };
+  const bool isFlat = p.groupK == p.tileK;
+  if (keepsA)
+    next(n, p.tileN, p.groupN, isFlat && p.groupM == p.tileM);
+  next(m, p.tileM, p.groupM, isFlat && (keepsA || p.groupN == p.tileN));
+  if (!keepsA)
+    next(n, p.tileN, p.groupN, isFlat);
+  if (!isFlat)
+    k = group * p.groupK;
+  SmallVector<Value> inA = indicesOf(a, stage, m, k), inB = indicesOf(b, stage, k, n);
+  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+  SmallVector<Value> inC{space.value(tile % 2), space.value(m), space.value(n)}, valid;
   auto existing = [&](unsigned dim) { return p.unitAlong(dim) < p.tileAlong(dim) ? left(dim) : AffineExpr(); };
   if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(existing(dim)); }))
-    for (unsigned dim : {p.mDim, p.nDim, p.kDim}) {
+    for (auto [dim, all, first] : {std::tuple(p.mDim, p.groupM, m), {p.nDim, p.groupN, n}, {p.kDim, p.groupK, k}}) {
       AffineExpr rest = existing(dim);
-      valid.push_back(space.value(rest ? rest : constant(p.tileAlong(dim))));
+      Value exists = space.value(rest ? rest : constant(all));
+      if (rest && dim == p.kDim && !isa<AffineConstantExpr>(space.extent(dim))) // a sum over nothing has a zero
+        exists = arith::MaxSIOp::create(builder(), space.loc, exists,
+                                        arith::ConstantIndexOp::create(builder(), space.loc, 1));
+      if (rest && p.groups() > 1)
+        exists = arith::SubIOp::create(builder(), space.loc, exists, space.value(first));
+      valid.push_back(exists);
     }
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =
       unit.init == UnitInit::ZeroFlag
-          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
+          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(isFlat ? step : step * p.tileK + k), zero)
+                .getResult()
           : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
   return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
-                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more, valid,
-                                  builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}),
+                                  memrefOf(b), inB, sums, inC, more, valid,
+                                  builder().getDenseI64ArrayAttr({p.groupM, p.groupN, p.groupK}),
                                   builder().getStringAttr(unit.name));
 }
 

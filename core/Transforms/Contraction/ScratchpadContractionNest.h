@@ -62,12 +62,14 @@ private:
   mlir::AffineExpr left(unsigned dim);
   /// Copies the tile at the current position into or out of its buffer.
   mlir::Value copy(const StagedArray &tile, mlir::AffineExpr stage, bool in);
-  mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage);
-  llvm::SmallVector<mlir::Value> indicesOf(const StagedArray &operand, mlir::AffineExpr stage);
+  mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage, mlir::AffineExpr group);
+  llvm::SmallVector<mlir::Value> indicesOf(const StagedArray &operand, mlir::AffineExpr stage, mlir::AffineExpr row,
+                                           mlir::AffineExpr col);
   void wait(mlir::ValueRange tokens);
 
   // ScratchpadTail.cpp
   void finishSlice(mlir::AffineExpr tile, mlir::AffineExpr slice);
+  void finishRows(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr slot, mlir::AffineExpr group);
   void finishElement(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr inTile, mlir::AffineExpr row,
                      mlir::AffineExpr col);
   void clear(llvm::ArrayRef<mlir::AffineExpr> place);

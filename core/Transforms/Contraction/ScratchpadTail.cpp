@@ -86,16 +86,34 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
     space.at[p.mDim] = top;
   };
   copies(loads, /*in=*/true);
+  if (p.rowGroups() == 1)
+    finishRows(tile, slice, slot, constant(0));
+  else
+    space.grouped(p.rowGroups(), 0, {}, [&](AffineExpr group, ValueRange) {
+      finishRows(tile, slice, slot, group);
+      return SmallVector<Value>();
+    });
+  copies(stores, /*in=*/false);
+}
+
+/// A group of the rows of a slice of the current tile.
+void ScratchpadContractionNest::finishRows(AffineExpr tile, AffineExpr slice, AffineExpr slot, AffineExpr group) {
+  const int64_t rows = p.tileM / p.slices, rowsOfGroup = p.rowsOfGroup();
+  AffineExpr top = group * rowsOfGroup;
   // Where all columns of the tile exist one loop takes them, else one for each block: vectors are whole.
   const int64_t down = blockOfRows(unit), across = p.unitAlong(p.nDim);
-  SmallVector<AffineExpr> lastRow{constant(rows)};
+  SmallVector<AffineExpr> lastRow{constant(rowsOfGroup)};
+  if (rows % rowsOfGroup)
+    lastRow.push_back(constant(rows) - top);
   if (AffineExpr rest = left(p.mDim))
-    lastRow.push_back(rest.ceilDiv(down) * down - slice * rows);
+    lastRow.push_back(rest.ceilDiv(down) * down - slice * rows - top);
   auto finish = [&](AffineExpr begin, ArrayRef<AffineExpr> ends, int64_t block) {
     space.loop(begin, ends, [&](AffineExpr each) {
       space.loop(constant(0), lastRow, [&](AffineExpr row) {
         space.loop(constant(0), constant(block),
-                   [&](AffineExpr col) { finishElement(tile % 2, slot, slice * rows + row, row, each * block + col); });
+                   [&](AffineExpr col) {
+                     finishElement(tile % 2, slot, slice * rows + top + row, top + row, each * block + col);
+                   });
       });
     });
   };
@@ -107,7 +125,6 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
     finish(constant(0), {constant(1), rest.floorDiv(p.tileN)}, p.tileN);
     finish(rest.floorDiv(p.tileN) * blocks, {constant(blocks), rest.ceilDiv(across)}, across);
   }
-  copies(stores, /*in=*/false);
 }
 
 void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> place) {

@@ -113,7 +113,7 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
       upper.push_back(all);
       continue;
     }
-    Value some = arith::MaxSIOp::create(builder, loc, op.getValid()[d], one); // at least one block, also of zeros
+    Value some = arith::MaxSIOp::create(builder, loc, op.getValid()[d], zero);
     Value size = arith::ConstantIndexOp::create(builder, loc, units[d]);
     upper.push_back(
         arith::MinSIOp::create(builder, loc, arith::CeilDivUIOp::create(builder, loc, some, size).getResult(), all));
