@@ -109,7 +109,10 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
   SmallVector<Value> upper;
   for (unsigned d : order) {
     Value all = arith::ConstantIndexOp::create(builder, loc, op.getShape()[d] / units[d]);
-    if (op.getValid().empty() || op.getShape()[d] == units[d]) {
+    APInt valid;
+    const bool isWhole = op.getValid().empty() || (matchPattern(op.getValid()[d], m_ConstantInt(&valid)) &&
+                                                   valid.getSExtValue() >= op.getShape()[d]);
+    if (isWhole) {
       upper.push_back(all);
       continue;
     }

@@ -50,7 +50,7 @@ module attributes {tilewright.target = "accelerator:npu"} {
 // -----
 
 module attributes {tilewright.target = "accelerator:npu"} {
-  // Of a product the unit gets the blocks in which something exists, at least one, and zeros go as far as these do.
+  // Of a product the unit gets the blocks in which something exists, and zeros go as far as these do.
   // CHECK-LABEL: func.func private @edge
   // CHECK: %[[ROWS:.*]] = arith.maxsi %{{.*}}, %c0{{.*}}
   // CHECK: %[[SOME:.*]] = arith.maxsi %[[ROWS]], %c1{{.*}}
@@ -58,7 +58,7 @@ module attributes {tilewright.target = "accelerator:npu"} {
   // CHECK: %[[PADDED:.*]] = arith.muli %[[BLOCKS]], %c32{{.*}}
   // CHECK: %[[HEIGHT:.*]] = arith.minsi %[[PADDED]], %c128{{.*}}
   // CHECK: scf.for %{{.*}} = %[[ROWS]] to %[[HEIGHT]]
-  // CHECK: %[[REST:.*]] = arith.maxsi %arg1, %c1{{.*}}
+  // CHECK: %[[REST:.*]] = arith.maxsi %arg1, %c0{{.*}}
   // CHECK: %[[M:.*]] = arith.ceildivui %[[REST]], %c32{{.*}}
   // CHECK: %[[UM:.*]] = arith.minsi %[[M]], %c4{{.*}}
   // CHECK: scf.for
