@@ -66,6 +66,8 @@ int64_t ScratchpadContractionPlan::copiesAfter() const {
 static constexpr double aroundStepClocks = 150;
 /// And for one group of these commands: their first addresses and counters, and the tests of what comes after it.
 static constexpr double aroundGroupClocks = 30;
+/// For one nest of rows of a finished tile: its bounds and first addresses.
+static constexpr double aroundRowsClocks = 15;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 
@@ -132,7 +134,8 @@ struct TiledArray {
 
 /// A nest over rows and columns of tiles in the scratchpad.
 struct TileNest {
-  TileNest(int64_t rows, int64_t cols) : rows(rows), cols(cols) {
+  /// `first`: the first column, of a block of them.
+  TileNest(int64_t rows, int64_t cols, int64_t first = 0) : rows(rows), cols(cols), first(first) {
     shape.loops.resize(2);
     shape.loops[0].trips = rows;
     shape.loops[0].isInnermost = false;
@@ -145,15 +148,17 @@ struct TileNest {
     NestShape::Index row, col;
     if (differsInRows)
       row.terms.push_back({0, 1});
-    if (differsInCols)
+    if (differsInCols) {
       col.terms.push_back({1, 1});
+      col.constant = first;
+    }
     shape.accesses.push_back({int64_t(shape.arrays.size()), 1, {row, col}});
     shape.arrays.push_back({bytes, {rows, cols}, !isWritten, isWritten});
     ++shape.loops[1].instructions;
   }
 
   NestShape shape;
-  int64_t rows, cols;
+  int64_t rows, cols, first;
 };
 
 /// The chip's numbers and the sizes that a candidate is judged by.
@@ -267,7 +272,7 @@ TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, bool in,
 /// What is done with `rows` rows and `cols` columns of finished sums.
 NestShape Judge::tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
-  TileNest nest(rows, cols);
+  TileNest nest(rows, cols, size.n % plan.tileN ? unit.n : 0);
   const int64_t bytesC = elementBytes(unit.c.element);
   nest.add(bytesC, true, true, /*isWritten=*/false);
   if (unit.init != UnitInit::ZeroFlag)
@@ -389,7 +394,7 @@ static int64_t inQueue(int64_t count, int64_t depth) {
   int64_t most = std::clamp<int64_t>(depth, 1, count);
   while (!divides(most))
     --most;
-  if (2 * most > depth || most == count)
+  if (2 * most >= depth || most == count)
     return most;
   int64_t more = depth + 1;
   while (more < count && !divides(more))
@@ -484,7 +489,9 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
   const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
-  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup());
+  const double nests = size.n % plan.tileN ? 2 : 1; // of whole tiles, and of blocks of the last one
+  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
+                       double(plan.rowGroups()) * nests * aroundRowsClocks;
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
@@ -603,21 +610,29 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     if (isForced && judges.front().fits(loose, true) && judges.front().price(loose) &&
         (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
       smallest = loose;
-    if (!judges.front().fits(plan, false) || !judges.front().price(plan))
+    if (!judges.front().fits(plan, false))
       return;
-    double product = plan.seconds;
-    for (const Judge &judge : judges.drop_front()) {
-      ScratchpadContractionPlan other = plan;
-      if (!judge.price(other))
-        return;
-      product *= other.seconds;
-    }
-    if (considered)
-      considered->push_back(plan);
-    if (!best || product < least) {
-      best = plan;
-      least = product;
-    }
+    auto weigh = [&](ScratchpadContractionPlan plan) {
+      double product = 1;
+      for (const Judge &judge : llvm::reverse(judges)) {
+        if (!judge.price(plan))
+          return;
+        product *= plan.seconds;
+      }
+      if (considered)
+        considered->push_back(plan);
+      if (!best || product < least) {
+        best = plan;
+        least = product;
+      }
+    };
+    weigh(plan);
+    if (plan.groups() == 1)
+      return;
+    plan.groupM = plan.tileM;
+    plan.groupN = plan.tileN;
+    plan.groupK = plan.tileK;
+    weigh(plan);
   };
   const bool isStatic = llvm::all_of(c.nest.tripCounts, [](const auto &trips) { return trips.has_value(); });
   for (const TiledDimensions &dims : possible) {
