@@ -11,9 +11,9 @@ from test_scratchpad_copies import product
 SIZE = 1024
 
 
-@pytest.mark.parametrize("element, queue, least", [("i8", 8, 0.78), ("bf16", 8, 0.72), ("bf16", 0, 0.9)])
+@pytest.mark.parametrize("element, queue, least", [("i8", 8, 0.92), ("bf16", 8, 0.92), ("bf16", 0, 0.9)])
 def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element, queue, least):
-    """Also where the core waits for a place in the unit's queue (0: any), and finishes the tile before later."""
+    """Also where the unit's queue has few places (0: any): groups of commands alternate with rows of the tile before."""
     program = tmp_path / "mm.mlir"
     program.write_text(gemm(SIZE, SIZE, SIZE, element))
     common = [program, f"--load-target={PLUGIN}", "--target", f"accelerator:npu@units.systolic_*.queueDepth={queue}"]

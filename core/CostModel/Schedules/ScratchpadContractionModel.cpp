@@ -66,7 +66,9 @@ int64_t ScratchpadContractionPlan::copiesAfter() const {
 static constexpr double aroundStepClocks = 150;
 /// And for one group of these commands: their first addresses and counters, and the tests of what comes after it.
 static constexpr double aroundGroupClocks = 30;
-/// For one nest of rows of a finished tile: its bounds and first addresses.
+/// The same for each of rows, columns and terms of which a group may have fewer: how many there are.
+static constexpr double existingClocks = 18;
+/// For each further nest of rows of a slice: its bounds and first addresses.
 static constexpr double aroundRowsClocks = 15;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
@@ -489,9 +491,9 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
   const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
-  const double nests = size.n % plan.tileN ? 2 : 1; // of whole tiles, and of blocks of the last one
-  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
-                       double(plan.rowGroups()) * nests * aroundRowsClocks;
+  const double nests = double(plan.rowGroups()) * (size.n % plan.tileN ? 2 : 1); // of whole tiles, and of blocks
+  const double slice =
+      tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) + (nests - 1) * aroundRowsClocks;
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
@@ -526,7 +528,10 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
   if (groups > 1) {
     const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
-    issue = groups * aroundGroupClocks + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
+    double around = aroundGroupClocks;
+    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
+      around += !divides(dim, plan.tileAlong(dim)) * existingClocks;
+    issue = groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
     const double after = double(plan.copiesAfter());
     early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
   }
@@ -545,14 +550,20 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
     clearing = coreClocks(sums.shape, cores, chip);
   }
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  StagedTime products{
-      {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue,
-       .early = early, .queue = queue, .groups = groups},
-      steps,
-      plan.stages};
-  StagedTime finish{{.in = tailIn, .commands = tailMoved, .core = slice, .out = out,
-                     .groups = double(plan.rowGroups())},
-                    plan.slices};
+  StagedTime products{{.in = in,
+                       .commands = moved,
+                       .byCore = byCore,
+                       .core = core,
+                       .unit = plan.unitClocks,
+                       .issue = issue,
+                       .early = early,
+                       .queue = queue,
+                       .groups = groups},
+                      steps,
+                      plan.stages};
+  StagedTime finish{
+      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())},
+      plan.slices};
   // The last results are there after the unit's latency.
   plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue);
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot

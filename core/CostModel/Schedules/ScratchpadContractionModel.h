@@ -21,6 +21,9 @@
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
 ///          - what the last steps do not copy any more
 ///
+/// Where a step has more commands than the unit's queue holds, they fall into groups, with a group of the slice's rows
+/// after each: the unit works through its queue meanwhile (PipelineTime.h). That is priced beside one group of all.
+///
 /// Rows that a unit reads in one clock and that lie in one bank make it wait, copies or not. Where rows of a tile
 /// would, they lie some banks further apart.
 ///
@@ -57,12 +60,12 @@ struct CoreShare {
 
 struct ScratchpadContractionPlan : TiledDimensions {
   const MatrixUnit *unit = nullptr;
-  int64_t tileM = 1, tileN = 1, tileK = 1; // elements
-  int64_t pitchA = 0, pitchB = 0;          // elements between rows of their tiles in the scratchpad
-  int64_t stages = 2;                      // of the multi-stage buffer
-  int64_t slices = 1;                      // rows of a tile are finished in so many slices
+  int64_t tileM = 1, tileN = 1, tileK = 1;    // elements
+  int64_t pitchA = 0, pitchB = 0;             // elements between rows of their tiles in the scratchpad
+  int64_t stages = 2;                         // of the multi-stage buffer
+  int64_t slices = 1;                         // rows of a tile are finished in so many slices
   int64_t groupM = 1, groupN = 1, groupK = 1; // elements of a group of a step's commands
-  bool wholeTiles = false;                 // the tiles divide rows and columns of C
+  bool wholeTiles = false;                    // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue

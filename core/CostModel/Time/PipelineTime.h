@@ -51,8 +51,8 @@ struct IterationLoad {
   /// The mean over so many iterations, where this is the sum.
   IterationLoad over(double iterations) const {
     IterationLoad mean = *this;
-    for (double *clocks : {&mean.in, &mean.commands, &mean.byCore, &mean.core, &mean.unit, &mean.issue, &mean.early,
-                           &mean.out})
+    for (double *clocks :
+         {&mean.in, &mean.commands, &mean.byCore, &mean.core, &mean.unit, &mean.issue, &mean.early, &mean.out})
       *clocks /= iterations;
     return mean;
   }

@@ -215,15 +215,14 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
       valid.push_back(exists);
     }
   // Without a flag C holds zeros: the core clears what it has read.
-  Value more =
-      unit.init == UnitInit::ZeroFlag
-          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(isFlat ? step : step * p.tileK + k), zero)
-                .getResult()
-          : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
-  return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
-                                  memrefOf(b), inB, sums, inC, more, valid,
-                                  builder().getDenseI64ArrayAttr({p.groupM, p.groupN, p.groupK}),
-                                  builder().getStringAttr(unit.name));
+  Value more = unit.init == UnitInit::ZeroFlag
+                   ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne,
+                                           space.value(isFlat ? step : step * p.tileK + k), zero)
+                         .getResult()
+                   : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
+  return tile::MultiplyOp::create(
+      builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA, memrefOf(b), inB, sums, inC,
+      more, valid, builder().getDenseI64ArrayAttr({p.groupM, p.groupN, p.groupK}), builder().getStringAttr(unit.name));
 }
 
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {

@@ -110,10 +110,9 @@ void ScratchpadContractionNest::finishRows(AffineExpr tile, AffineExpr slice, Af
   auto finish = [&](AffineExpr begin, ArrayRef<AffineExpr> ends, int64_t block) {
     space.loop(begin, ends, [&](AffineExpr each) {
       space.loop(constant(0), lastRow, [&](AffineExpr row) {
-        space.loop(constant(0), constant(block),
-                   [&](AffineExpr col) {
-                     finishElement(tile % 2, slot, slice * rows + top + row, top + row, each * block + col);
-                   });
+        space.loop(constant(0), constant(block), [&](AffineExpr col) {
+          finishElement(tile % 2, slot, slice * rows + top + row, top + row, each * block + col);
+        });
       });
     });
   };

@@ -64,8 +64,8 @@ static Condition compare(IterationSpace &space, AffineExpr left, AffineExpr righ
   if (auto distance = dyn_cast<AffineConstantExpr>(right - left))
     return {equal ? distance.getValue() != 0 : distance.getValue() <= 0, {}};
   const auto predicate = equal ? arith::CmpIPredicate::eq : arith::CmpIPredicate::slt;
-  return {false, arith::CmpIOp::create(space.builder, space.loc, predicate, valueOf(space, left),
-                                       valueOf(space, right))};
+  return {false,
+          arith::CmpIOp::create(space.builder, space.loc, predicate, valueOf(space, left), valueOf(space, right))};
 }
 
 /// The tokens of `body` where the condition holds, else `otherwise`.
@@ -151,8 +151,8 @@ LogicalResult StagedLoop::takeApart() {
   Block *body = loop.getBody();
   auto isCopying = [](Operation *op) { // a copy, or loops of copies
     auto inner = dyn_cast<AffineForOp>(op);
-    return isa<tile::CopyOp>(op) ||
-           (inner && !inner->hasAttr(groupsAttr) && inner->getNumResults() && isa<tile::TokenType>(inner.getResult(0).getType()));
+    return isa<tile::CopyOp>(op) || (inner && !inner->hasAttr(groupsAttr) && inner->getNumResults() &&
+                                     isa<tile::TokenType>(inner.getResult(0).getType()));
   };
   if (loop.getNumIterOperands() != 0 || stages < 2)
     return loop.emitError() << "has " << stages << " stages and carries " << loop.getNumIterOperands()
@@ -233,9 +233,7 @@ Tokens StagedLoop::iteration(IterationSpace &space, AffineExpr outer, AffineExpr
   const size_t ahead = tokensAhead(), outs = outTokens.size();
   ValueRange arrived = carried.take_front(inTokens.size()), left = carried.drop_front(ahead).take_front(outs);
   Tokens next(carried.take_front(ahead).drop_front(inTokens.size())), awaited(arrived);
-  auto copyAhead = [&] {
-    llvm::append_range(next, copyIn(space, positionOf(outer, inner) + (stages - 1), arrived));
-  };
+  auto copyAhead = [&] { llvm::append_range(next, copyIn(space, positionOf(outer, inner) + (stages - 1), arrived)); };
   auto wait = [&](ValueRange tokens) {
     if (!tokens.empty())
       tile::WaitOp::create(space.builder, space.loc, tokens);
@@ -302,8 +300,7 @@ Tokens StagedLoop::alternate(IterationSpace &space, AffineExpr outer, AffineExpr
   ValueRange ofSecond = rest.take_front(aheadOfSecond);
   Tokens restNext = ifHolds(space, finishes, ofSecond, [&] {
     Tokens next(ofSecond.drop_front(second.inTokens.size())), awaited(ofSecond.take_front(second.inTokens.size()));
-    llvm::append_range(next,
-                       second.copyIn(space, second.positionOf(before, inner) + (second.stages - 1), awaited));
+    llvm::append_range(next, second.copyIn(space, second.positionOf(before, inner) + (second.stages - 1), awaited));
     llvm::append_range(awaited, rest.drop_front(aheadOfSecond).take_front(outsOfSecond));
     wait(awaited);
     return next;
@@ -325,8 +322,8 @@ Tokens StagedLoop::alternate(IterationSpace &space, AffineExpr outer, AffineExpr
   AffineExpr count = builder.getAffineConstantExpr(groupCount());
   Tokens done = space.reduce(zero, count, init, [&](AffineExpr number, ValueRange tokens) {
     Tokens next = group(space, mapping, number, tokens.take_front(own));
-    Condition copiesNow{false, arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::eq,
-                                                     valueOf(space, number), copies)};
+    Condition copiesNow{
+        false, arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::eq, valueOf(space, number), copies)};
     llvm::append_range(next, ifHolds(space, copiesNow, tokens.drop_front(own), [&] {
                          wait(left);
                          return copyIn(space, positionOf(outer, inner) + (stages - 1), arrived);
@@ -429,8 +426,8 @@ static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts
   if (first.hasGroups() && !first.isAsynchronous())
     return AffineForOp(parts[0]).emitError("has groups of work that no unit does: nothing is waited for at its end");
   if (first.hasGroups() && second.groupCount() > first.groupCount())
-    return AffineForOp(parts[1]).emitError() << "has " << second.groupCount() << " groups; at most the " << first.groupCount()
-                                << " of the loop before it run beside them";
+    return AffineForOp(parts[1]).emitError() << "has " << second.groupCount() << " groups; at most the "
+                                             << first.groupCount() << " of the loop before it run beside them";
   OpBuilder builder(loop);
   IterationSpace space(builder, loop.getLoc());
   AffineExpr tiles, steps, slices, zero = builder.getAffineConstantExpr(0), together; // iterations of both loops

@@ -58,9 +58,9 @@ public:
   /// A loop from 0 to `end`, also of one iteration, whose buffers have `stages` pipeline stages: pipeline-tiles takes
   /// it apart.
   void staged(mlir::AffineExpr end, int64_t stages, llvm::function_ref<void(mlir::AffineExpr)> body);
-  /// A loop from 0 to `count`, of at least two iterations, over the groups that an iteration of a staged loop falls into:
-  /// pipeline-tiles lets groups of two such loops alternate. What the first iterations copy for later ones is commanded
-  /// after group `copiesAfter`.
+  /// A loop from 0 to `count`, of at least two iterations, over the groups that an iteration of a staged loop falls
+  /// into: pipeline-tiles lets groups of two such loops alternate. What the first iterations copy for later ones is
+  /// commanded after group `copiesAfter`.
   llvm::SmallVector<mlir::Value>
   grouped(int64_t count, int64_t copiesAfter, mlir::ValueRange init,
           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::AffineExpr, mlir::ValueRange)> body);
