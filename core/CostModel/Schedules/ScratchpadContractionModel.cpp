@@ -67,9 +67,9 @@ static constexpr double aroundStepClocks = 150;
 /// And for one group of these commands: their first addresses and counters, and the tests of what comes after it.
 static constexpr double aroundGroupClocks = 30;
 /// The same for each of rows, columns and terms of which a group may have fewer: how many there are.
-static constexpr double existingClocks = 18;
+static constexpr double existingClocks = 32;
 /// For each further nest of rows of a slice: its bounds and first addresses.
-static constexpr double aroundRowsClocks = 15;
+static constexpr double aroundRowsClocks = 40;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 

@@ -29,7 +29,8 @@ static double busiestOf(const StagedTime &loop, bool starts, bool arrives, const
   const IterationLoad &load = loop.load;
   double core = load.core, in = load.in, out = load.out, unit = load.unit;
   if (load.unit > 0 && load.queue > 0)
-    unit += std::max(0.0, longestPause(load, starts ? load.commands : 0, finish) - load.queue);
+    unit += std::max(0.0, longestPause(load, starts ? load.commands : 0, finish) - load.queue) +
+            (load.groups - 1) * std::max(0.0, (finish ? finish->core / finish->groups : 0) - load.queue);
   if (starts)
     core += load.commands;
   // A stage is free when the unit has read it: of two stages the next copy is commanded after commands of the unit.
