@@ -74,7 +74,7 @@ collect python $? "$results/python.xml"
 front_end() { # NAME MODULE TITLE
   local interpreter=build/venv-$1/bin/python
   if "$interpreter" -c "import $2" 2>/dev/null; then
-    TILEWRIGHT_BUILD=$PWD/$build "$interpreter" -m pytest -q -p no:cacheprovider -n auto \
+    TILEWRIGHT_BUILD=$PWD/$build "$interpreter" -m pytest -q -p no:cacheprovider -n auto --dist worksteal \
       --junitxml="$results/python-$1.xml" "test/python/$1"
     collect "python-$1" $? "$results/python-$1.xml"
   else

@@ -94,8 +94,9 @@ static isl_aff *toIsl(AffineExpr expr, unsigned numDims, ArrayRef<unsigned> plac
   }
 }
 
-/// The expression of `aff` over its input dimensions; null where a coefficient is no integer.
-static AffineExpr toAffine(isl_aff *aff, MLIRContext *context) {
+/// The expression of `aff` over its input dimensions; null where a coefficient is no integer. `divisions`: those that
+/// are known of the local space, whose divisions are over those before them.
+static AffineExpr toAffine(isl_aff *aff, MLIRContext *context, SmallVectorImpl<AffineExpr> &divisions) {
   auto integer = [](isl_val *value) {
     std::optional<int64_t> result;
     if (value && isl_val_is_int(value) == isl_bool_true)
@@ -107,28 +108,42 @@ static AffineExpr toAffine(isl_aff *aff, MLIRContext *context) {
   if (!denominator)
     return {};
   AffineExpr sum = getAffineConstantExpr(0, context);
-  auto addTerm = [&](isl_val *coefficient, AffineExpr term) {
+  auto addTerm = [&](isl_val *coefficient, function_ref<AffineExpr()> termOf) {
     auto factor = integer(isl_val_mul(coefficient, isl_val_int_from_si(isl_aff_get_ctx(aff), *denominator)));
-    if (factor && *factor != 0 && term)
+    if (!factor || *factor == 0)
+      return factor.has_value();
+    AffineExpr term = termOf();
+    if (term)
       sum = sum + term * *factor;
-    return factor && (*factor == 0 || term);
+    return bool(term);
   };
-  bool known = addTerm(isl_aff_get_constant_val(aff), getAffineConstantExpr(1, context));
-  for (isl_size i = 0, n = isl_aff_dim(aff, isl_dim_in); i < n; ++i)
-    known &= addTerm(isl_aff_get_coefficient_val(aff, isl_dim_in, i), getAffineDimExpr(i, context));
-  for (isl_size i = 0, n = isl_aff_dim(aff, isl_dim_div); i < n; ++i) {
+  auto divisionOf = [&](unsigned i) {
+    if (divisions.size() <= i)
+      divisions.resize(i + 1);
+    if (divisions[i])
+      return divisions[i];
     isl_aff *division = isl_aff_get_div(aff, i);
     isl_val *divisor = isl_aff_get_denominator_val(division);
     std::optional<int64_t> by = integer(isl_val_copy(divisor));
-    AffineExpr argument = by ? toAffine(isl_aff_scale_val(isl_aff_copy(division), divisor), context) : AffineExpr();
-    if (!by)
-      isl_val_free(divisor);
-    isl_aff_free(division);
-    known &= addTerm(isl_aff_get_coefficient_val(aff, isl_dim_div, i), argument ? argument.floorDiv(*by) : argument);
-  }
+    isl_aff *argument = isl_aff_scale_val(division, divisor);
+    if (AffineExpr whole = by ? toAffine(argument, context, divisions) : AffineExpr())
+      divisions[i] = whole.floorDiv(*by);
+    isl_aff_free(argument);
+    return divisions[i];
+  };
+  bool known = addTerm(isl_aff_get_constant_val(aff), [&] { return getAffineConstantExpr(1, context); });
+  for (isl_size i = 0, n = isl_aff_dim(aff, isl_dim_in); i < n; ++i)
+    known &= addTerm(isl_aff_get_coefficient_val(aff, isl_dim_in, i), [&] { return getAffineDimExpr(i, context); });
+  for (isl_size i = 0, n = isl_aff_dim(aff, isl_dim_div); i < n; ++i)
+    known &= addTerm(isl_aff_get_coefficient_val(aff, isl_dim_div, i), [&] { return divisionOf(i); });
   if (!known)
     return {};
   return *denominator == 1 ? sum : sum.floorDiv(*denominator);
+}
+
+static AffineExpr toAffine(isl_aff *aff, MLIRContext *context) {
+  SmallVector<AffineExpr> divisions;
+  return toAffine(aff, context, divisions);
 }
 
 /// Puts operands that are constants into the map; they stay operands that it does not use.

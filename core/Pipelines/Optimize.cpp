@@ -78,8 +78,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createSplitStrides());
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   }
-  pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
-  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  if (launches) { // else after kernels that are equal have become one
+    pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
+    pm.addNestedPass<func::FuncOp>(createCSEPass());
+  }
 }
 
 void tilewright::buildMapPipeline(OpPassManager &pm, const MachineGraph &graph) {
@@ -100,5 +102,7 @@ void tilewright::buildMapPipeline(OpPassManager &pm, const MachineGraph &graph) 
     pm.addNestedPass<func::FuncOp>(createLowerTileParallel());
     pm.addPass(createSplitKernels());
     pm.addPass(createShareKernels());
+    pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
+    pm.addNestedPass<func::FuncOp>(createCSEPass());
   }
 }

@@ -198,6 +198,9 @@ def Tile_LoadOp : Tile_AccessOp<"load"> {
     `bounded` names dimensions of the memref along which elements may lie outside, before its begin or behind its end, as
     that of `tile.copy` does; such elements are not read and are zero. It is for lanes.
 
+    `reread` asks for a load in each iteration of the loop around the op, also where an iteration before it has read the
+    same element: to keep it until then, registers would be needed that others have. It is for vectors.
+
     `lower-tile-to-vector` makes of it, in this order of preference: one scalar load and a broadcast (all elements
     have one address), one `vector.load` (consecutive addresses), `vector.maskedload` (consecutive, `valid` in the way),
     a small vector load broadcast as one integer (a group of elements repeated), a `vector.load` per run of at
@@ -205,7 +208,7 @@ def Tile_LoadOp : Tile_AccessOp<"load"> {
   }];
   let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$memref, Variadic<Index>:$mapOperands, AffineMapAttr:$map,
                        AffineMapAttr:$elements, OptionalAttr<AffineMapAttr>:$validMap, Variadic<Index>:$validOperands,
-                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded);
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded, UnitAttr:$reread);
   let results = (outs Tile_FragmentType:$result);
   let builders = [
     OpBuilder<(ins "FragmentType":$type, "::mlir::Value":$memref, "::mlir::AffineMap":$map,

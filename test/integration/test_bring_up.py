@@ -5,6 +5,7 @@ import json
 import pathlib
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from conftest import FULL, SOURCE
 from page_sessions import matches
-from kit import COMPILERS, prefix  # noqa: F401  (a fixture)
+from kit import COMPILERS, precompiled, prefix  # noqa: F401  (fixtures)
 
 PAGE = SOURCE / "docs/bring-up.md"
 MARK = "@@@@"
@@ -44,10 +45,10 @@ PYTHON = SOURCE / "build/venv-torch/bin/python"
 
 @pytest.mark.parametrize("walk, kind, name, parts", [("", "simt", "acme", 9), ("S", "scratchpad", "orca", 9),
                                                      ("C", "simd", "kestrel", 3), ("N", "scratchpad", "lynx", 4)])
-def test_page(prefix, tmp_path, walk, kind, name, parts):  # noqa: F811
+def test_page(prefix, precompiled, tmp_path, walk, kind, name, parts):  # noqa: F811
     count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/{name} --kind {kind} --json"
     script = ["set -euo pipefail", f"cd {tmp_path}", f"export TILEWRIGHT={prefix} PATH={prefix}/bin:$PATH"]
-    script += [f"export {variable}={value}" for variable, value in COMPILERS.items()]
+    script += [f"export {variable}={shlex.quote(value)}" for variable, value in {**COMPILERS, **precompiled}.items()]
     script += [f"export PYTHON={PYTHON} PYTHONPATH={SOURCE}/python TILEWRIGHT_SDK={prefix}"]
     pages = list(milestones(walk))
     assert len(pages) == parts

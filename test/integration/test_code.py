@@ -120,10 +120,10 @@ def test_sequential_code_needs_no_c_library_for_copies(tool, tmp_path, shape):
 
 
 def test_spilled_vectors_are_aligned(tool, tmp_path):
-    """Taps of a convolution with stride 2 share scalars that LLVM keeps in registers, so that a full tile spills some of its sums: they lie
+    """Taps of a convolution with stride 2 share scalars. If LLVM may keep them in registers, a full tile spills some of its sums: they lie
     at multiples of their size, wherever a thread's stack begins."""
     source, code = tmp_path / "convolution.mlir", tmp_path / "convolution.o"
-    source.write_text("""module attributes {tilewright.force = "rows=6,vectors=4,lanes_on=n"} {
+    source.write_text("""module attributes {tilewright.force = "rows=6,vectors=4,lanes_on=n,reread_scalars=0"} {
 func.func @main(%x: tensor<1x32x58x58xf32>, %w: tensor<128x32x3x3xf32>) -> tensor<1x128x28x28xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<1x128x28x28xf32>
@@ -140,3 +140,27 @@ func.func @main(%x: tensor<1x32x58x58xf32>, %w: tensor<128x32x3x3xf32>) -> tenso
     assert spills, "nothing is spilled: this test has to find another program"
     assert not [each for each in spills if "vmovup" in each], spills[:3]
     assert re.search(r"and\w*\s+\$-0x40, %rsp", text)
+
+
+@pytest.mark.parametrize("stride", (1, 2))
+def test_taps_that_rows_share_are_read_again(tool, tmp_path, stride):
+    """Neighbouring rows of 4 x 24 sums share what the taps of a 3 x 3 window read, and 16 registers have no room to keep it."""
+    side = 31 * stride + 3
+    a, w, c = f"tensor<1x32x{side}x{side}xf32>", "tensor<48x32x3x3xf32>", "tensor<1x48x32x32xf32>"
+    (tmp_path / "c.mlir").write_text(f"""module attributes {{tilewright.force = "lanes_on=n,rows=4,vectors=3"}} {{
+func.func @window(%x: {a}, %w: {w}) -> {c} {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {c}
+  %init = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+  %r = linalg.conv_2d_nchw_fchw {{strides = dense<{stride}> : vector<2xi64>}} ins(%x, %w : {a}, {w}) outs(%init : {c}) -> {c}
+  return %r : {c}
+}}
+}}
+""")
+    tool("tw-compile", tmp_path / "c.mlir", "--target", "cpu:x86-64-v3", "-o", tmp_path / "c.o")
+    loops = [loop for loop in innermost_loops(tmp_path / "c.o") if sum("vfmadd" in op for op, _ in loop) >= 36]
+    assert loops, "no loop holds the products of a column of taps"
+    for loop in loops:
+        products, scalars = (sum(name in op for op, _ in loop) for name in ("vfmadd", "vbroadcastss"))
+        assert 3 * scalars == products, (scalars, products)
+        assert not [operands for _, operands in loop if "%rsp" in operands or "%rbp" in operands], loop

@@ -9,6 +9,8 @@ import json
 import numpy as np
 import pytest
 
+from conftest import FULL
+
 BIND = "bound_vectors=1"
 
 
@@ -68,7 +70,7 @@ def decisions(tool, path, tmp_path, *options):
     ((67, 83, 98), {"type": "bf16", "turned": True}),
     ((67, 83, 70), {"type": "i8", "sums": "i32", "turned": True}),
 ], ids=str)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 3] if FULL else [3])
 def test_numbers(tool, tmp_path, sizes, options, threads):
     path = tmp_path / "product.mlir"
     forced = ",".join(filter(None, [options.get("force", ""), BIND]))
@@ -83,7 +85,7 @@ def test_numbers(tool, tmp_path, sizes, options, threads):
 @pytest.mark.parametrize("type, cast, product", [("f32", "", "%x, %y"), ("bf16", """    %xw = arith.extf %x : bf16 to f32
     %yw = arith.extf %y : bf16 to f32
 """, "%xw, %yw")], ids=["f32", "bf16"])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 3] if FULL else [1])
 def test_dynamic_rows(tool, tmp_path, type, cast, product, threads):
     """Only what is packed needs known sizes; the rows may be any number."""
     path = tmp_path / "rows.mlir"

@@ -97,7 +97,11 @@ func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {t
         return np.pad(np.moveaxis(total, 1, channels), [(each, each) for each in self.bordered()[1]])
 
 
-@pytest.mark.parametrize("seed", range(300 if FULL else SEEDS))
+#: Seeds of CI: those whose vectors or rows run through several dimensions, and every second of the others.
+RUN = [seed for seed in range(SEEDS) if seed % 2 == 0 or "_dims" in Convolution(seed).plan]
+
+
+@pytest.mark.parametrize("seed", range(300) if FULL else RUN)
 def test_convolution(tool, tmp_path, seed):
     """Sums of small integers are exact in any order."""
     convolution = Convolution(seed)

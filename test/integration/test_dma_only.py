@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import BUILD, SOURCE
+from conftest import BUILD, FULL, SOURCE
 from scratchpads import as_library
 
 PLUGIN = BUILD / "test/plugins/dmaonly/libtilewright-target-dmaonly.so"
@@ -34,13 +34,14 @@ def run(tool, program, tmp_path, *options):
 
 
 def test_quick_conformance(tool):
-    """Everything that the quick run has works; nothing is refused."""
-    result = subprocess.run([BUILD / "bin/tw-conformance", *CHIP, "--device", "emulator", "--quick", "--json"],
+    """Everything that the quick run has works, in CI the programs of f32 and bf16; nothing is refused."""
+    some = [] if FULL else ["--filter=unit/*", "--filter=*/f32*", "--filter=*/bf16*"]
+    result = subprocess.run([BUILD / "bin/tw-conformance", *CHIP, "--device", "emulator", "--quick", "--json", *some],
                             capture_output=True, text=True)
     report = json.loads(result.stdout)
     bad = [case for case in report["cases"] if case["status"] not in ("passed", "skipped")]
     assert not bad and result.returncode == 0, bad[:5]
-    assert sum(case["status"] == "passed" for case in report["cases"]) >= 200
+    assert sum(case["status"] == "passed" for case in report["cases"]) >= (200 if FULL else 70)
 
 
 @pytest.mark.parametrize("shape", ["100x300", "3x400000"])

@@ -57,14 +57,12 @@ def run(tool, path, chip, sizes):
 
 
 def subsets(chip, kind):
-    """Sets of dynamic sizes: all in the full mode; else those that every chip and type has, and, of chips whose programs do
-    not take long, each of the others with every fourth of the cases."""
+    """Sets of dynamic sizes: all in the full mode; else all sizes together, and one of the other sets in turn."""
     if FULL:
         return SUBSETS
-    known = ["m", "k", "mnk"]
-    others = [each for each in SUBSETS if each not in known]
+    others = [each for each in SUBSETS if each != "mnk"]
     index = [case.values[:2] for case in CASES].index((chip, kind))
-    return known + ([others[index % len(others)]] if CHIPS[chip] != "emulator" else [])
+    return ["mnk", others[index % len(others)]]
 
 
 @pytest.mark.parametrize("chip, kind", CASES)
@@ -141,18 +139,23 @@ def test_edges_of_vectors(kind, force, tool, tmp_path):
                 library.check(m, n, k)
 
 
-@pytest.mark.parametrize("m, n, k", [(512, 512, 512), (64, 64, 64)], ids=["large", "small"])
-@pytest.mark.parametrize("dynamic", ["m", "k", "mnk"])
-def test_clocks_of_engines(dynamic, m, n, k, tool, tmp_path):
-    """Of all cores together at most a seventh more; the goal is a twentieth. Tiles are those of large sizes, but nothing is
-    done with what does not exist of them: once 64 rows, columns and terms took five times as long as those of known sizes."""
+#: What the slowest core with static sizes takes of what it takes with those in the name dynamic; the goal is 0.95.
+LEAST = {("bf16", 512, 512, 512): {"m": 0.95, "k": 0.95, "mnk": 0.87}, ("bf16", 64, 64, 64): {"m": 0.95, "k": 0.95, "mnk": 0.9},
+         ("i8", 1, 1024, 1024): {"m": 0.95, "mnk": 0.93}, ("i8", 16, 512, 256): {"m": 0.87}}
+
+
+@pytest.mark.parametrize("kind, m, n, k", LEAST)
+def test_clocks_of_engines(kind, m, n, k, tool, tmp_path):
+    """Versions with tiles for classes of sizes: once the tile for large sizes left cores idle for few rows, and a row took 2.4
+    times as long."""
     path = tmp_path / "product.mlir"
-    clocks = []
-    for dynamic in ("", dynamic):
-        path.write_text(product("bf16", m, n, k, dynamic))
-        report = run(tool, path, "accelerator:npu", sizes_of("mkkn", dynamic, m=m, n=n, k=k))
-        clocks.append(sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]))
-    assert clocks[0] >= 0.87 * clocks[1], clocks
+    least, clocks = LEAST[kind, m, n, k], {}
+    for dynamic in ("", *least):
+        path.write_text(product(kind, m, n, k, dynamic))
+        kernel, = run(tool, path, "accelerator:npu", sizes_of("mkkn", dynamic, m=m, n=n, k=k))["emulation"]["kernels"]
+        assert kernel["cycles"] >= kernel["slowest_block_cycles"] > 0
+        clocks[dynamic] = kernel["slowest_block_cycles"]
+    assert all(clocks[""] >= share * clocks[dynamic] for dynamic, share in least.items()), clocks
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
@@ -202,7 +205,7 @@ def test_instructions_of_tile_registers(kind, name, tool, tmp_path):
         assert loaded.fused(*sizes, *(array.ctypes.data_as(ctypes.c_void_p) for array in arrays)) == 0
         return ctypes.c_long.in_dll(loaded, "tiles").value
 
-    for sizes, more, subsets in (((128, 96, 192), 1.0, SUBSETS if FULL else ["m", "k", "mnk"]),
+    for sizes, more, subsets in (((128, 96, 192), 1.0, SUBSETS if FULL else ["m", "mnk"]),
                                  ((131, 100, 200), 1.4, SUBSETS if FULL else ["mnk"])):
         known = counted("", *sizes)
         for dynamic in subsets:
@@ -223,7 +226,7 @@ def test_row_programs(chip, program, tool, tmp_path):
         return run(tool, path, chip, sizes_of("rl", dynamic, r=rows, l=length))
 
     # CI: what has a dynamic length is one program for all rows, which the longest row below runs, too.
-    for rows, length, sets in ((16, 300, ("r", "l", "rl")), (5, 1024, ("r", "rl")), (3, 1500, ("r",))):
+    for rows, length, sets in ((16, 300, ("l", "rl")), (3, 1500, ("r",)), *([(5, 1024, ())] if FULL else [])):
         known = launches(ran("", rows, length))
         for dynamic in ("r", "l", "rl") if FULL else sets:
             more = int(program is layer_norm and CHIPS[chip] == "emulator" and "l" in dynamic)

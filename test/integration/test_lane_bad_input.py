@@ -25,7 +25,7 @@ def run(path, *words):
     ("amd:MI300X", "f16", "block_m=48", "the forced plan (block_m = 48) is none that units of the chip can take")])
 def test_falls_back_and_says_so(chip, kind, force, message, tmp_path):
     path = tmp_path / "mm.mlir"
-    text = product(kind, 256, 256, 64)
+    text = product(kind, 256, 128, 64)
     path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{\n{text}}}\n' if force else text)
     status, out, errors = run(path, "--target", chip)
     assert status == 0, out + errors

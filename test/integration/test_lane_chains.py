@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from conftest import FULL
 from lanes import PTXAS
 from test_chains import attention, attention_in_float64, narrow, two_products
 from test_masks import in_float64, inputs, masked_attention
@@ -45,13 +46,14 @@ def test_attention_is_one_launch(tool, tmp_path, chip, transposed, heads, tokens
     said = tool("tw-run", path, "--target", chip, "--device", "emulator", "--json", *arguments, "--output", tmp_path / "out.npy")
     counters = json.loads(said)
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), attention_in_float64(*inputs), rtol=4e-3, atol=4e-3)
-    names = [each["decision"] for each in decisions(tool, path, chip)]
+    decided = decisions(tool, path, chip)
+    names = [each["decision"] for each in decided]
     assert names.count("tile-program") == 1 and "row-program" not in names and "contraction" not in names
     kernel, = counters["emulation"]["kernels"]
     near = next(each for each in kernel["memories"] if each["memory"] != "global")
     # Copies that CDNA's lanes transpose meet in banks where rows have 128 elements.
     assert near["conflict_cycles"] <= (0.15 if transposed else 0) * near["cycles"]
-    plan = next(each for each in decisions(tool, path, chip) if each["decision"] == "tile-program")["choice"]
+    plan = next(each for each in decided if each["decision"] == "tile-program")["choice"]
     assert plan["rows_are_columns"] == transposed
 
 
@@ -71,19 +73,15 @@ def test_keys_and_values_come_once_for_each_block(tool, tmp_path):
 
 
 def run(tool, tmp_path, text, chip, inputs):
-    """The result and what each kernel did."""
+    """The result, which tw-run finds the same in every mode, and what each kernel did in the first."""
     (tmp_path / "p.mlir").write_text(text)
     arguments = []
     for i, value in enumerate(inputs):
         np.save(tmp_path / f"{i}.npy", value)
         arguments += ["--input", tmp_path / f"{i}.npy"]
-    said = tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--json", *arguments,
+    said = tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--modes", "--json", *arguments,
                 "--output", tmp_path / "out.npy")
-    got, kernels = np.load(tmp_path / "out.npy"), json.loads(said)["emulation"]["kernels"]
-    tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--modes", *arguments, "--output",
-         tmp_path / "modes.npy")
-    np.testing.assert_array_equal(np.load(tmp_path / "modes.npy"), got)
-    return got, kernels
+    return np.load(tmp_path / "out.npy"), json.loads(said)["emulation"]["kernels"]
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
@@ -107,9 +105,10 @@ def test_fewer_rows_than_a_unit_has(tool, tmp_path, chip, rows):
     assert len(kernels) == 1
 
 
-@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
-@pytest.mark.parametrize("mask", ["none", "from a key on", "every second 64 keys"])
-@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("chip, mask, rows", [
+    (chip, mask, rows) for i, chip in enumerate(["nvidia:H200", "amd:MI300X"])
+    for j, mask in enumerate(["none", "from a key on", "every second 64 keys"]) for k, rows in enumerate([1, 4])
+    if FULL or (i + j + k) % 2 == 0])
 def test_one_query_against_many_keys(tool, tmp_path, chip, mask, rows):
     """Blocks of their own compute parts of the sums, a second launch puts them together; also parts that a mask leaves without
     a key."""
@@ -170,8 +169,9 @@ def test_units_of_a_group_of_subgroups(tool, tmp_path, tokens, features, rows):
 def test_members_take_turns(tool, tmp_path, mask, tokens, features, rows, step, stages, blocks):
     """The units of one member work while the lanes of the others do, in two or four members, one loop or two, and in blocks that take one
     tile after the other, of which the last ones have fewer; in every order of lanes and copies."""
-    arrays = inputs(2, tokens, features, np.float16)
-    text = masked_attention(2, tokens, features, mask, "f16", narrow_result=True)
+    heads = 2 if blocks else 1  # blocks that go on need tiles of several heads
+    arrays = inputs(heads, tokens, features, np.float16)
+    text = masked_attention(heads, tokens, features, mask, "f16", narrow_result=True)
     head, body = text.split("func.func", 1)
     force = f"chain_rows={rows},chain_step={step},chain_stages={stages},chain_turns=1,chain_persistent={blocks}"
     text = f'{head}module attributes {{tilewright.force = "{force}"}} {{\nfunc.func{body}\n}}\n'

@@ -253,9 +253,15 @@ def test_large_tiles_meet_in_no_bank(chip, kind, trans_a, trans_b, tool, tmp_pat
 @pytest.mark.parametrize("chip, kind, layout", [("nvidia:A100", "f16", "nhwc"), ("nvidia:H100", "bf16", "nchw"), ("amd:MI300X", "f16", "nhwc"),
                                                 ("amd:MI350", "i8", "nhwc"), ("amd:RX9070", "f16", "nchw")])
 def test_layer_of_a_residual_network(chip, kind, layout, tool, tmp_path):
-    """In its own size: 56 x 56 points, 64 channels and filters of 3 x 3, in the tile that is chosen for it."""
+    """56 x 56 points, 64 channels and filters of 3 x 3, in the tile that is chosen for it; in CI some rows of such an image."""
     path = tmp_path / "conv.mlir"
     path.write_text(convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=64, points=(56, 56)))
+    if not FULL:
+        tile = plan_of(tool, path, chip)
+        force = ",".join(f"block_{name}={size}" for name, size in zip("mnk", tile["block"]))
+        some = convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=64, points=(10, 56))
+        path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{ {some} }}')
+        assert plan_of(tool, path, chip)["block"] == tile["block"]
     (kernel,) = [each for each in kernels(emulate(tool, path, chip)) if each["units"]]
     assert [s for s in kernel["sites"] if s["conflict_cycles"]] == []
     if layout == "nhwc":  # else rows of the image begin between sectors

@@ -22,7 +22,7 @@ SMALLER = {
 OPEN = {"transformer-block": ("--sizes", "37")}
 
 
-@pytest.mark.parametrize("chip, name", with_chips(SMALLER, each=2))
+@pytest.mark.parametrize("chip, name", with_chips(SMALLER))
 def test_example(name, chip, tool, tmp_path):
     text = (SOURCE / "examples" / f"{name}.mlir").read_text()
     for size, smaller in SMALLER[name].items():

@@ -55,8 +55,19 @@ if FULL:
     SHARES += [("MI300X", "i8", (128, 256), (True, True), 0.82), ("MI300X", "i8", (128, 256), (False, False), 0.78)]
 
 
+#: What `main_loop` found: several tests ask for the same.
+LOOPS = {}
+
+
 def main_loop(chip, kind, tile, orders, tool, tmp_path, more=""):
     """What the compiler decided for a product in this block tile, and the instructions of its main loop."""
+    name = chip, kind, tile, orders, more
+    if name not in LOOPS:
+        LOOPS[name] = compiled_loop(chip, kind, tile, orders, tool, tmp_path, more)
+    return LOOPS[name]
+
+
+def compiled_loop(chip, kind, tile, orders, tool, tmp_path, more):
     program, assembly = forced(tmp_path, kind, f"block_m={tile[0]},block_n={tile[1]}{more}", *orders), tmp_path / "mm.s"
     decisions = json.loads(tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly, "--explain=json"))
     choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]

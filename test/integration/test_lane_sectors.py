@@ -171,7 +171,7 @@ WINDOWS = [(layout, kind, taps, points, padding)
            for layout in ("nchw", "nhwc") for kind in ("f16", "f32")]
 
 
-@pytest.mark.parametrize("chip, case", with_chips(WINDOWS, each=2))
+@pytest.mark.parametrize("chip, case", with_chips(WINDOWS))
 def test_convolution(chip, case, tool, tmp_path):
     """Copies touch the sectors of the row pieces that they copy once, whichever dimension of the image lies inside."""
     layout, kind, taps, points, padding = case

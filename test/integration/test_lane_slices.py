@@ -67,7 +67,7 @@ def check(tool, folder, chip, slices, text, *words, **fields):
 
 
 PRODUCTS = cases(
-    (CHIPS, KINDS), {"slices": [2, 4], "m": [97, 1, 64, 13], "n": [64, 97, 1, 13], "k": [97, 256, 13, 1], "trans_a": [False, True],
+    (CHIPS if FULL else CHIPS[1::2], KINDS), {"slices": [2, 4], "m": [97, 1, 64, 13], "n": [64, 97, 1, 13], "k": [97, 256, 13, 1], "trans_a": [False, True],
                      "trans_b": [False, True], "batch": [None, 1, 3], "tail": TAILS, "dynamic": [False, True]},
     lambda case: has_unit(case) and has_tail(case) and is_deep(case))
 
@@ -120,7 +120,7 @@ def is_counted(chip, kind, slices, sizes, fields, tail="residual"):
 
 @pytest.mark.parametrize("chip, case, tail", [
     (chip, case, tail) for i, chip in enumerate(CHIPS) for j, case in enumerate(COUNTED)
-    for tail in (TAILS if FULL else ["residual"]) if is_counted(chip, *case, tail) and (FULL or (i + j) % 2 == 0)])
+    for tail in (TAILS if FULL else ["residual"]) if is_counted(chip, *case, tail) and (FULL or (i + j) % 3 == 0)])
 def test_every_byte_is_predicted(chip, case, tail, tool, tmp_path):
     """The tile program says the very bytes and unit issues."""
     counted, predicted = counted_and_predicted(tool, tmp_path, chip, *case, tail)
@@ -131,7 +131,7 @@ def test_every_byte_is_predicted(chip, case, tail, tool, tmp_path):
 @pytest.mark.parametrize("layout, kind, slices", [("nhwc", "f16", 2), ("nchw", "i8", 4), ("nhwc", "f16", 4)])
 def test_convolutions(chip, layout, kind, slices, tool, tmp_path):
     """Sums over taps as well: a stage is read and filled again before sums are exchanged."""
-    check(tool, tmp_path, chip, slices, convolution(layout, kind, 1, 1, 1, 1, channels=128, filters=37))
+    check(tool, tmp_path, chip, slices, convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=37, points=(9, 12)))
 
 
 #: C += A B: what C held is added by the slice that finishes the sums, once.
@@ -172,7 +172,7 @@ HELD = {"large": (2, product("f16", 4096, 4096, 4096, trans_b=True), {"block_m":
 
 @pytest.mark.parametrize("chip, name", [
     (chip, name) for i, chip in enumerate(CHIPS) for j, name in enumerate(HELD)
-    if (FULL or (i + j) % 3 == 0) and (chip, name) != ("amd:RX7900", "large")])  # fragments take more registers than there are
+    if (FULL or (i + j) % 4 == 0) and (chip, name) != ("amd:RX7900", "large")])  # fragments take more registers than there are
 def test_nothing_is_spilled(chip, name, tool, tmp_path):
     slices, text, fields = HELD[name]
     path, amd = tmp_path / "program.mlir", chip.startswith("amd")

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from lane_texts import transposition
-from lanes import SECTOR, emulate, kernels, memory, sites, tiles, touched
+from lanes import SECTOR, emulate, kernels, memory, sites, tiles, touched, with_chips
 
+#: In CI each case is on one of them, in turn.
 CHIPS = ["nvidia:A100", "amd:MI300X", "amd:RX7900"]
 
 #: Type, shape, order of the dimensions in the result, those that only the call knows. All rows begin at whole sectors.
@@ -41,8 +42,7 @@ def run(tool, tmp_path, chip, kind, shape, order, dynamic=(), operand=False, wor
     return kernel
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("case", FULL_ROWS + MIXED, ids=str)
+@pytest.mark.parametrize("chip, case", with_chips(FULL_ROWS + MIXED, chips=CHIPS), ids=str)
 def test_full_sectors(tool, tmp_path, chip, case):
     kernel = run(tool, tmp_path, chip, *case)
     for writes in (False, True):
@@ -73,12 +73,11 @@ def test_other_operands(tool, tmp_path, chip, case):
         assert sum(s["transactions"] for s in far) * SECTOR <= 1.05 * sum(s["bytes"] for s in far)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("kind, shape, order, dynamic", [
+@pytest.mark.parametrize("chip, case", with_chips([
     ("i1", (33, 47), (1, 0), (0, 1)), ("f16", (5, 3, 70), (2, 0, 1), ()), ("i8", (37, 3), (1, 0), (0,)),
     ("f32", (33, 5, 3), (1, 0, 2), (0,)), ("f16", (40, 24, 3), (1, 0, 2), (0, 1)), ("f16", (64, 31, 3), (0, 2, 1), ()),
     ("i8", (31, 5, 31), (1, 2, 0), ()), ("i8", (12, 12, 7), (2, 1, 0), ()), ("f32", (2, 9, 18, 5), (0, 3, 1, 2), ()),
-    ("f64", (3, 17, 1, 33), (3, 2, 1, 0), ()), ("i16", (17, 6, 35), (2, 1, 0), (2,))], ids=str)
-def test_ends_of_tiles(tool, tmp_path, chip, kind, shape, order, dynamic):
+    ("f64", (3, 17, 1, 33), (3, 2, 1, 0), ()), ("i16", (17, 6, 35), (2, 1, 0), (2,))], chips=CHIPS), ids=str)
+def test_ends_of_tiles(tool, tmp_path, chip, case):
     """Sizes that fill no tile: right results in every order of lanes and engines, and nothing beyond the ends of arrays."""
-    run(tool, tmp_path, chip, kind, shape, order, dynamic, words=["--modes"])
+    run(tool, tmp_path, chip, *case, words=["--modes"])

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from conftest import SOURCE
-from kit import prefix, run  # noqa: F401, prefix is a fixture
+from kit import RELEASE, precompiled, prefix, run  # noqa: F401, two of them fixtures
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(More LANGUAGES C CXX)
@@ -75,10 +75,11 @@ def bases_of(drawn):
 
 
 @pytest.mark.parametrize("vendor, chip, record, before, name, listed, kind, written, outside", CASES, ids=[case[0] for case in CASES])
-def test_one_more_record(prefix, tmp_path, vendor, chip, record, before, name, listed, kind, written, outside):
+def test_one_more_record(prefix, precompiled, tmp_path, vendor, chip, record, before, name, listed, kind, written, outside):
     target = copied(vendor, tmp_path, record, before, name, listed)
     # The target's files as one: reading MLIR's headers takes longer than all else, and each file would.
-    run("cmake", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_UNITY_BUILD=ON", "-S", tmp_path)
+    run("cmake", "-B", tmp_path / "build", *RELEASE, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_UNITY_BUILD=ON", "-S", tmp_path,
+        env=precompiled)
     run("cmake", "--build", tmp_path / "build", "--parallel", "2", timeout=600)
     plugin = next((tmp_path / "build").rglob(f"libtilewright-target-{target}.so"))
     chosen = [f"--load-target={plugin}", "--target", f"{target}:{chip}"]

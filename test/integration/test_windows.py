@@ -105,7 +105,7 @@ class Window:
         return (total.astype(x.dtype) * factor).astype(x.dtype)
 
 
-@pytest.mark.parametrize("seed", range(300 if FULL else 60))
+@pytest.mark.parametrize("seed", range(300 if FULL else 36))
 def test_window(tool, tmp_path, seed):
     window = Window(seed)
     numbers = np.random.default_rng(seed)

@@ -24,11 +24,6 @@ namespace tilewright {
 /// spent, one for large sizes is slow where there is little of it.
 inline constexpr int64_t assumedExtent = 4096;
 
-/// One in so many of `assumedExtent`: what the dynamic extents of a contraction on cores with scratchpads may be too.
-/// The tile is the one whose times for all of these have the smallest product, since large tiles are best for large
-/// sizes by a little, and leave cores without work for small ones.
-inline constexpr int64_t assumedFractions[] = {1, 8};
-
 /// Of a loop around or in a reduction along rows: rows as long as a layer of a model is wide, and as many. Lanes of one
 /// subgroup then have some vectors each; at the extent above several subgroups would share each row, which those of
 /// usual length pay for with barriers.

@@ -301,18 +301,17 @@ bool Planner::prefetchesRows(const ContractionPlan &p) const {
   return units >= leastUnits * scalarLines(p, double(p.rows));
 }
 
-/// Whether the registers hold what taps that are unrolled share with each other, which LLVM loads once.
-bool Planner::holdsSharedScalars(const ContractionPlan &p) const {
-  const Access &scalars = p.scalarOperand(c).access;
-  int64_t apart = p.rows; // rows from one tap to the next, if all taps share rows; the innermost has the least stride
-  for (unsigned dim : c.k) {
-    if (dim == p.kDim)
-      continue;
-    if (!sharesRows(scalars, dim, p.rowDim, p.rows))
-      return true;
-    apart = std::min(apart, std::abs(*strideOf(scalars, dim) / *strideOf(scalars, *p.rowDim)));
-  }
-  return p.rows * p.vectors + p.vectors + (p.rows - apart) < machine.registers;
+/// Whether scalars that taps share are loaded for each of them: beside the sums, the vectors of a step and a scalar no
+/// registers are left to keep them. LLVM, which loads once what it sees twice, would spill them.
+bool Planner::rereadsScalars(const ContractionPlan &p) const {
+  if (!p.tapsInside || p.packScalars || p.isBlock())
+    return false;
+  int64_t shared = 0;
+  for (unsigned dim : c.k)
+    if (dim != p.kDim)
+      if (auto apart = rowsSharedApart(p.scalarOperand(c).access, dim, trips(dim), p.rowDim, p.rows))
+        shared = std::max(shared, p.rows - *apart);
+  return shared > 0 && p.rows * p.vectors + p.vectors + shared >= machine.registers;
 }
 
 /// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, as many as the second
@@ -357,6 +356,8 @@ static bool force(ContractionPlan &plan, const PlanOptions &options) {
       plan.prefetchPanels = value;
     else if (name == "prefetch_result")
       plan.prefetchResult = value;
+    else if (name == "reread_scalars")
+      plan.rereadScalars = value;
     else if (name == "prefetch_rows")
       plan.prefetchRows = value;
     else if (planField(plan, name) != value)
@@ -396,8 +397,9 @@ bool Planner::chooseSteps(ContractionPlan &p) const {
   // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the next step's
   // loads before this one's products are done, and spills.
   bool hasRoom = unit.c.opaque || p.rows * p.vectors + p.vectors + 2 < machine.registers || p.rows < 12;
-  if (p.tapsInside && !(hasRoom && holdsSharedScalars(p))) // so are a few taps, written as a loop or not
+  if (p.tapsInside && !hasRoom) // so are a few taps, written as a loop or not
     return false;
+  p.rereadScalars = rereadsScalars(p);
   p.kUnroll = hasRoom && !unit.c.opaque && !p.tapsInside ? 4 : 1;
   p.tapUnroll = !unit.c.opaque && p.tapsInside ? 4 : 1;
   // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.

@@ -52,6 +52,8 @@ llvm::json::Object ContractionPlan::toJSON() const {
     object["bound_vectors"] = true;
   if (prefetchRows)
     object["prefetch_rows"] = true;
+  if (rereadScalars)
+    object["reread_scalars"] = true;
   // Fields of contractions whose rows, lanes or sums run through several dimensions.
   if (!outerLanes.empty())
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
@@ -98,10 +100,14 @@ int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsi
   return trips;
 }
 
-bool sharesRows(const Access &scalars, unsigned tap, std::optional<unsigned> rowDim, int64_t rows) {
-  int64_t ofTap = std::abs(scalars.stride(tap).value_or(0));
-  int64_t ofRow = rowDim ? std::abs(scalars.stride(*rowDim).value_or(0)) : 0;
-  return ofRow != 0 && ofTap % ofRow == 0 && ofTap < rows * ofRow;
+std::optional<int64_t> rowsSharedApart(const Access &scalars, unsigned tap, int64_t taps,
+                                       std::optional<unsigned> rowDim, int64_t rows) {
+  const int64_t ofTap = std::abs(scalars.stride(tap).value_or(0));
+  const int64_t ofRow = rowDim ? std::abs(scalars.stride(*rowDim).value_or(0)) : 0;
+  if (ofTap == 0 || ofRow == 0)
+    return std::nullopt;
+  const int64_t common = std::gcd(ofTap, ofRow), tapsApart = ofRow / common, rowsApart = ofTap / common;
+  return tapsApart < taps && rowsApart < rows ? std::optional(rowsApart) : std::nullopt;
 }
 
 SmallVector<unsigned> inMemoryOrder(const Access &access, ArrayRef<unsigned> taps) {
@@ -170,6 +176,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "prefetch_panels",
                                             "prefetch_result",
                                             "prefetch_rows",
+                                            "reread_scalars",
                                             "unit_m",
                                             "unit_n",
                                             "unit_k",

@@ -57,6 +57,7 @@ struct ContractionPlan {
   bool rowsOutside = false;    // row tiles outside panels: whole rows of C are written
   int64_t prefetchPanels = 0;  // source lines of the panel this many ahead are prefetched; 0: none
   bool prefetchResult = false; // what is read after the k loop of a register tile is prefetched before it
+  bool rereadScalars = false;  // what taps share is loaded for each: registers have no room to keep it
   bool prefetchRows = false;   // scalars whose k is strided: lines of the next row tile, a step's in each step
   int64_t threads = 1;
   std::optional<unsigned> splitDim; // nest dimension of which each core takes a part; none: one core
@@ -71,9 +72,10 @@ struct ContractionPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// Whether an innermost reduction loop over `tap` reads elements of `scalars` again that neighbouring rows read: `rows`
-/// rows of `rowDim` overlap with themselves one tap further.
-bool sharesRows(const Access &scalars, unsigned tap, std::optional<unsigned> rowDim, int64_t rows);
+/// Rows of `rowDim` from one that reads an element of `scalars` to the next that reads it some taps of `tap` later;
+/// none if no two of `rows` rows share an element within the `taps` iterations of `tap`.
+std::optional<int64_t> rowsSharedApart(const Access &scalars, unsigned tap, int64_t taps,
+                                       std::optional<unsigned> rowDim, int64_t rows);
 
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
 int64_t tripsOf(const Contraction &c, unsigned dim);

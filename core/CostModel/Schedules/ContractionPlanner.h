@@ -227,7 +227,7 @@ private:
   double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
   bool isPrefetched(const ContractionPlan &p) const;
   bool prefetchesRows(const ContractionPlan &p) const;
-  bool holdsSharedScalars(const ContractionPlan &p) const;
+  bool rereadsScalars(const ContractionPlan &p) const;
   double beside(double work, double arrival) const;
   /// What the form asks of an access again and again.
   struct Reach {

@@ -23,7 +23,9 @@
 #include "core/CostModel/Time/PipelineTime.h"
 #include "core/Machine/CoreCommand.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace tilewright;
@@ -52,6 +54,13 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"seconds", seconds}};
   if (pitchA != tileK || pitchB != tileN)
     object["row_pitches"] = llvm::json::Array{pitchA, pitchB};
+  if (!others.empty()) {
+    llvm::json::Array versions;
+    for (const ScratchpadContractionPlan &other : others)
+      versions.push_back(other.toJSON());
+    object["other_versions"] = std::move(versions);
+    object["version"] = tilewright::toJSON(tests);
+  }
   return object;
 }
 
@@ -70,8 +79,17 @@ static constexpr double aroundGroupClocks = 30;
 static constexpr double existingClocks = 32;
 /// For each further nest of rows of a slice: its bounds and first addresses.
 static constexpr double aroundRowsClocks = 40;
+/// The same for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
+/// compared.
+static constexpr double dynamicStepClocks = 45;
+/// And of m and n for each slice of the tail.
+static constexpr double dynamicSliceClocks = 55;
+/// What a slice without rows takes: its tests, and waits for commands that move nothing.
+static constexpr double emptySliceClocks = 200;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
+/// Versions of a nest of dynamic sizes: each is as much code as the first one.
+static constexpr int64_t mostVersions = 6;
 
 int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes) {
   int64_t bits = 0;
@@ -129,9 +147,11 @@ namespace {
 struct TiledArray {
   Access access;
   unsigned rowDim, colDim;
-  bool rows, cols;  // whether it differs between them
-  bool hasPitch;    // an address and a pitch name a tile
-  TileTransfer one; // a tile of one element
+  bool rows, cols;                                // whether it differs between them
+  bool hasPitch;                                  // an address and a pitch name a tile
+  TileTransfer one;                               // a tile of one element
+  unsigned number;                                // among the arrays of a nest
+  SmallVector<std::optional<int64_t>, 4> strides; // of each dimension of the nest
 };
 
 /// A nest over rows and columns of tiles in the scratchpad.
@@ -163,11 +183,20 @@ struct TileNest {
   int64_t rows, cols, first;
 };
 
-/// The chip's numbers and the sizes that a candidate is judged by.
+/// What `compute` gives for `key`, which it is called for once.
+template <typename Map, typename Compute>
+const typename Map::mapped_type &once(Map &known, const typename Map::key_type &key, Compute compute) {
+  auto at = known.find(key);
+  if (at == known.end())
+    at = known.emplace(key, compute()).first;
+  return at->second;
+}
+
+/// The chip's numbers and the sizes that a candidate is judged by. Tiles and sizes are priced in many combinations, of
+/// which most parts of the time depend on a few numbers: those are kept.
 struct Judge {
-  /// `assumed`: what dynamic extents count as.
   Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
-        const TailShape &tail, const TiledDimensions &dims, int64_t assumed);
+        const TailShape &tail, const TiledDimensions &dims);
 
   const Contraction &c;
   const TargetDescription &chip;
@@ -175,12 +204,23 @@ struct Judge {
   const CoreShare &share;
   const TailShape &tail;
   TiledDimensions dims;
-  ContractionExtents size;
+  ContractionExtents size; // dynamic ones as they are assumed
   int64_t align = scratchpadAlignment(cores);
   TiledArray a, b;
   SmallVector<TiledArray> tailLoads, tailStores;
+  // By unit, pitches, and whether it loads.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, bool>, double> knownWaits;
+  // By unit, pitches, bytes per clock of a copy, and clocks of an instruction.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, double, double>, double> knownShares;
+  // By unit, rows and columns, whether there are several slices, and whether columns begin at a block.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, bool, bool>, double> knownTails;
+  // By unit, rows and columns.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t>, double> knownClearings;
+  // By array, unit, rows and columns of a tile, direction, and rows and columns of the array.
+  using Copied = std::tuple<unsigned, const MatrixUnit *, int64_t, int64_t, bool, int64_t, int64_t>;
+  mutable std::map<Copied, TileCopyPlan> knownCopies;
 
-  TiledArray tiled(const Access &access, unsigned rowDim, unsigned colDim) const;
+  TiledArray tiled(const Access &access, unsigned rowDim, unsigned colDim, unsigned number) const;
   bool divides(unsigned dim, int64_t tile) const {
     return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % tile == 0;
   }
@@ -192,9 +232,15 @@ struct Judge {
       return {CopyWay::None}; // the unit reads whole tiles where they lie
     return copiesOf(operand, rows, /*in=*/true, plan);
   }
+  TileCopyPlan countCopies(const TiledArray &array, int64_t rows, bool in, const ScratchpadContractionPlan &plan) const;
   NestShape tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const;
   double tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const;
+  int64_t slicesWithRows(const ScratchpadContractionPlan &plan) const;
+  int64_t dynamicOf(ArrayRef<unsigned> some) const {
+    return llvm::count_if(some, [&](unsigned dim) { return !c.nest.tripCounts[dim]; });
+  }
   UnitTraffic trafficOf(const ScratchpadContractionPlan &plan, bool loads) const;
+  double ownWaits(const ScratchpadContractionPlan &plan, bool loads) const;
   void choosePitches(ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
                    const TileCopyPlan &copyB, double besideUnit, double othersClocks, const CopyEngine *others) const;
@@ -202,7 +248,7 @@ struct Judge {
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
-  bool price(ScratchpadContractionPlan &plan) const;
+  bool price(ScratchpadContractionPlan &plan);
 };
 } // namespace
 
@@ -219,13 +265,15 @@ static bool hasPitch(const Access &access, unsigned rowDim, unsigned colDim) {
   return true;
 }
 
-TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim) const {
+TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim, unsigned number) const {
   const llvm::SmallBitVector moves = access.dims();
   TiledArray array{access, rowDim, colDim, moves.test(rowDim), moves.test(colDim), hasPitch(access, rowDim, colDim),
-                   {}};
+                   {},     number, {}};
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+    array.strides.push_back(access.stride(dim));
   TileTransfer &one = array.one;
   one.elementBytes = elementBytes(elementOf(access.memref));
-  auto stepsByOne = [&](unsigned dim) { return access.stride(dim) == 1; };
+  auto stepsByOne = [&](unsigned dim) { return array.strides[dim] == 1; };
   const bool isOne = !array.rows && !array.cols;
   one.order = isOne || stepsByOne(colDim) ? TileOrder::Rows
               : stepsByOne(rowDim)        ? TileOrder::Columns
@@ -236,18 +284,27 @@ TiledArray Judge::tiled(const Access &access, unsigned rowDim, unsigned colDim) 
 }
 
 Judge::Judge(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores, const CoreShare &share,
-             const TailShape &tail, const TiledDimensions &dims, int64_t assumed)
-    : c(c), chip(chip), cores(cores), share(share), tail(tail), dims(dims), size(c, dims, /*parts=*/1, assumed),
-      a(tiled(c.a.access, dims.mDim, dims.kDim)), b(tiled(c.b.access, dims.kDim, dims.nDim)) {
+             const TailShape &tail, const TiledDimensions &dims)
+    : c(c), chip(chip), cores(cores), share(share), tail(tail), dims(dims), size(c, dims),
+      a(tiled(c.a.access, dims.mDim, dims.kDim, 0)), b(tiled(c.b.access, dims.kDim, dims.nDim, 1)) {
+  unsigned number = 2;
   for (const Access &access : tail.loads)
-    tailLoads.push_back(tiled(access, dims.mDim, dims.nDim));
+    tailLoads.push_back(tiled(access, dims.mDim, dims.nDim, number++));
   for (const Access &access : tail.stores)
-    tailStores.push_back(tiled(access, dims.mDim, dims.nDim));
+    tailStores.push_back(tiled(access, dims.mDim, dims.nDim, number++));
 }
 
 /// How the tiles of an array, or slices of `rows` of their rows, come in, or leave.
 TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, bool in,
                              const ScratchpadContractionPlan &plan) const {
+  return once(
+      knownCopies,
+      {array.number, plan.unit, rows, plan.tileAlong(array.colDim), in, sizeOf(array.rowDim), sizeOf(array.colDim)},
+      [&] { return countCopies(array, rows, in, plan); });
+}
+
+TileCopyPlan Judge::countCopies(const TiledArray &array, int64_t rows, bool in,
+                                const ScratchpadContractionPlan &plan) const {
   const int64_t cols = plan.tileAlong(array.colDim);
   TileTransfer tile = array.one;
   const bool isTail = array.rowDim == dims.mDim && array.colDim == dims.nDim;
@@ -258,7 +315,7 @@ TileCopyPlan Judge::copiesOf(const TiledArray &array, int64_t rows, bool in,
   tile.testedBits = tile.rows > 1 ? tile.cols * tile.elementBytes : 0;
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
     const int64_t step = dim == array.rowDim ? rows : dim == array.colDim ? cols : 1;
-    if (auto stride = array.access.stride(dim); stride && (!c.nest.tripCounts[dim] || step < *c.nest.tripCounts[dim]))
+    if (auto stride = array.strides[dim]; stride && (!c.nest.tripCounts[dim] || step < *c.nest.tripCounts[dim]))
       tile.testedBits |= std::abs(*stride) * step * tile.elementBytes;
   }
   int64_t allRows = array.rows ? sizeOf(array.rowDim) : 1, allCols = array.cols ? sizeOf(array.colDim) : 1;
@@ -313,8 +370,11 @@ UnitTraffic Judge::trafficOf(const ScratchpadContractionPlan &plan, bool loads) 
 }
 
 /// Clocks of one instruction of the unit that it waits for banks which it wants twice.
-static double ownWaits(const UnitTraffic &traffic, const Memory &scratchpad) {
-  return double(bankWaits(traffic, scratchpad, [](int64_t) { return uint64_t(0); }));
+double Judge::ownWaits(const ScratchpadContractionPlan &plan, bool loads) const {
+  return once(knownWaits, {plan.unit, plan.pitchA, plan.pitchB, loads}, [&] {
+    auto none = [](int64_t) { return uint64_t(0); };
+    return double(tilewright::bankWaits(trafficOf(plan, loads), *cores.scratchpad, none));
+  });
 }
 
 /// Rows of the tiles of A and B side by side, or so many banks further apart that the unit waits least.
@@ -322,11 +382,11 @@ void Judge::choosePitches(ScratchpadContractionPlan &plan) const {
   auto choose = [&](int64_t &pitch, int64_t cols, ElementKind element) {
     const int64_t words = cores.scratchpad->bankBytes / std::max<int64_t>(1, elementBytes(element));
     pitch = cols;
-    double least = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+    double least = ownWaits(plan, /*loads=*/true);
     int64_t best = cols;
     for (int64_t banks = 1; least > 0 && words > 0 && banks < cores.scratchpad->banks; banks *= 2) {
       pitch = cols + banks * words;
-      const double waits = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+      const double waits = ownWaits(plan, /*loads=*/true);
       if (waits < least) {
         least = waits;
         best = pitch;
@@ -355,7 +415,8 @@ double Judge::bankWaits(const ScratchpadContractionPlan &plan, double instructio
   auto add = [&](double data, const CopyEngine *engine) {
     if (!engine || data <= 0)
       return;
-    const double share = waitingShare(traffic, clocks, engine->bytesPerClock, *cores.scratchpad);
+    const double share = once(knownShares, {plan.unit, plan.pitchA, plan.pitchB, engine->bytesPerClock, clocks},
+                              [&] { return waitingShare(traffic, clocks, engine->bytesPerClock, *cores.scratchpad); });
     // The unit works for as long as its own clocks and these waits: what is copied after that meets nobody.
     const double together = std::max(0.0, std::min(data, plan.unitClocks / (1 - share) - beside));
     beside += together;
@@ -459,27 +520,38 @@ static double blocksOf(int64_t size, int64_t tile, int64_t unit) {
   return double(llvm::divideCeil(size, unit)) / double(llvm::divideCeil(size, tile));
 }
 
+/// Slices of a tile that have rows: where one tile has all rows, those below the edge are empty.
+int64_t Judge::slicesWithRows(const ScratchpadContractionPlan &plan) const {
+  const int64_t rows = llvm::alignTo(size.m, blockOfRows(*plan.unit));
+  return std::min<int64_t>(plan.slices, llvm::divideCeil(rows, plan.tileM / plan.slices));
+}
+
 /// Clocks of the core for the elements of a slice of `rows` rows, in the mean over all tiles: rows that exist, and all
 /// columns of a tile by one nest, or one block of the unit's columns after the other.
 double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
   const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = size.n % plan.tileN, block = blockOfRows(unit);
-  double all = double(tiles - (rest != 0)) * coreClocks(tailNest(rows, plan.tileN, plan), cores, chip);
+  auto clocksOf = [&](int64_t cols) {
+    return once(knownTails, {plan.unit, rows, cols, plan.slices > 1, rest != 0},
+                [&] { return coreClocks(tailNest(rows, cols, plan), cores, chip); });
+  };
+  double all = double(tiles - (rest != 0)) * clocksOf(plan.tileN);
   if (rest)
-    all += double(llvm::divideCeil(rest, unit.n)) * coreClocks(tailNest(rows, unit.n, plan), cores, chip);
-  return all / double(tiles) * blocksOf(size.m, plan.tileM, block) * double(block) / double(plan.tileM);
+    all += double(llvm::divideCeil(rest, unit.n)) * clocksOf(unit.n);
+  const double ofTile = blocksOf(size.m, plan.tileM, block) * double(block) / double(plan.tileM);
+  return all / double(tiles) * ofTile * double(plan.slices) / double(slicesWithRows(plan));
 }
 
 /// Fills in the clocks of a plan that fits; false where something cannot be moved.
-bool Judge::price(ScratchpadContractionPlan &plan) const {
+bool Judge::price(ScratchpadContractionPlan &plan) {
   const MatrixUnit &unit = *plan.unit;
   // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
   const int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
   if (tiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
-    Judge slowest = *this;
-    slowest.size.m = std::min(size.m, plan.tileM);
-    slowest.size.n = std::min(size.n, plan.tileN);
-    return slowest.price(plan);
+    llvm::SaveAndRestore ofSlowest(size);
+    size.m = std::min(size.m, plan.tileM);
+    size.n = std::min(size.n, plan.tileN);
+    return price(plan);
   }
   const int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK, rows = plan.tileM / plan.slices;
   TileCopyPlan copyA = operandCopies(a, plan), copyB = operandCopies(b, plan);
@@ -488,12 +560,13 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   const double um = blocksOf(size.m, plan.tileM, unit.m), un = blocksOf(size.n, plan.tileN, unit.n),
                uk = blocksOf(size.k, plan.tileK, unit.k), instructions = um * un * uk;
   const double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
-  const double moving = ownWaits(trafficOf(plan, /*loads=*/false), *cores.scratchpad);
-  const double both = ownWaits(trafficOf(plan, /*loads=*/true), *cores.scratchpad);
+  const double moving = ownWaits(plan, /*loads=*/false);
+  const double both = ownWaits(plan, /*loads=*/true);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
+  const int64_t slices = slicesWithRows(plan);
   const double nests = double(plan.rowGroups()) * (size.n % plan.tileN ? 2 : 1); // of whole tiles, and of blocks
-  const double slice =
-      tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) + (nests - 1) * aroundRowsClocks;
+  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
+                       (nests - 1) * aroundRowsClocks + dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
@@ -520,7 +593,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
   }
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
-  const double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
+  const double slicesInSteps = double(slices) * (own - 1) / (double(own) * steps);
   // The copies of the first step have ended before the unit begins.
   const double besideUnit = 1 - 1 / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
@@ -539,16 +612,18 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
     queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
     early = std::max(early, plan.unitClocks * double(plan.copiesAfter() + 1) / groups - queue);
   }
-  const double core = issue + aroundStepClocks;
+  const double core =
+      issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + moved + slice + tailMoved;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
   double clearing = 0;
-  if (unit.init != UnitInit::ZeroFlag) {
-    TileNest sums(2 * plan.tileM, plan.tileN);
-    sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
-    clearing = coreClocks(sums.shape, cores, chip);
-  }
+  if (unit.init != UnitInit::ZeroFlag)
+    clearing = once(knownClearings, {&unit, plan.tileM, plan.tileN}, [&] {
+      TileNest sums(2 * plan.tileM, plan.tileN);
+      sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
+      return coreClocks(sums.shape, cores, chip);
+    });
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
   StagedTime products{{.in = in,
                        .commands = moved,
@@ -562,10 +637,10 @@ bool Judge::price(ScratchpadContractionPlan &plan) const {
                       steps,
                       plan.stages};
   StagedTime finish{
-      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())},
-      plan.slices};
+      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())}, slices};
   // The last results are there after the unit's latency.
-  plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue);
+  plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
+                emptySliceClocks * double(own * (plan.slices - slices));
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
@@ -602,7 +677,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     }
   };
   const bool isForced = isTileForced(options);
-  std::optional<ScratchpadContractionPlan> best, smallest;
+  std::optional<ScratchpadContractionPlan> smallest;
   const NumericFreedom freedom{NumericFreedom::of(Settings::of(c.c.op)).fast, options.mayReassociate};
   std::string lacks;
   SmallVector<const MatrixUnit *> units;
@@ -612,30 +687,24 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
   if (possible.empty())
     return std::nullopt;
-  // The first judge says what a plan takes; a plan is as good as the product of its times by all of them.
-  double least = 0;
-  auto consider = [&](ArrayRef<Judge> judges, ScratchpadContractionPlan plan) {
+  SmallVector<Judge, 0> judges;                   // of each possible pair of dimensions
+  std::vector<ScratchpadContractionPlan> fitting; // priced with large sizes
+  std::vector<unsigned> judgeOf;
+  auto consider = [&](ScratchpadContractionPlan plan) {
     countWork("candidates", 1);
+    Judge &judge = judges.back();
     plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
     ScratchpadContractionPlan loose = plan;
-    if (isForced && judges.front().fits(loose, true) && judges.front().price(loose) &&
+    if (isForced && judge.fits(loose, true) && judge.price(loose) &&
         (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
       smallest = loose;
-    if (!judges.front().fits(plan, false))
+    if (!judge.fits(plan, false))
       return;
     auto weigh = [&](ScratchpadContractionPlan plan) {
-      double product = 1;
-      for (const Judge &judge : llvm::reverse(judges)) {
-        if (!judge.price(plan))
-          return;
-        product *= plan.seconds;
-      }
-      if (considered)
-        considered->push_back(plan);
-      if (!best || product < least) {
-        best = plan;
-        least = product;
-      }
+      if (!judge.price(plan))
+        return;
+      fitting.push_back(std::move(plan));
+      judgeOf.push_back(judges.size() - 1);
     };
     weigh(plan);
     if (plan.groups() == 1)
@@ -645,13 +714,10 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     plan.groupK = plan.tileK;
     weigh(plan);
   };
-  const bool isStatic = llvm::all_of(c.nest.tripCounts, [](const auto &trips) { return trips.has_value(); });
   for (const TiledDimensions &dims : possible) {
     ScratchpadContractionPlan plan;
     static_cast<TiledDimensions &>(plan) = dims;
-    SmallVector<Judge, 0> judges;
-    for (int64_t fraction : ArrayRef(assumedFractions).take_front(isStatic ? 1 : std::size(assumedFractions)))
-      judges.emplace_back(c, chip, cores, share, tail, dims, assumedExtent / fraction);
+    judges.emplace_back(c, chip, cores, share, tail, dims);
     for (const MatrixUnit *unit : units)
       for (int64_t tileM : sizes("tile_m", unit->m, dims.mDim))
         for (int64_t tileN : sizes("tile_n", unit->n, dims.nDim))
@@ -660,11 +726,40 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
             plan.tileM = tileM;
             plan.tileN = tileN;
             plan.tileK = tileK;
-            for (int64_t slices : judges.front().possibleSlices(*unit, tileM, tileK)) {
+            for (int64_t slices : judges.back().possibleSlices(*unit, tileM, tileK)) {
               plan.slices = slices;
-              consider(judges, plan);
+              consider(plan);
             }
           }
+  }
+  if (considered)
+    considered->insert(considered->end(), fitting.begin(), fitting.end());
+  std::optional<ScratchpadContractionPlan> best;
+  SmallVector<unsigned> dynamic;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+    if (!c.nest.tripCounts[dim])
+      dynamic.push_back(dim);
+  if (!fitting.empty() && dynamic.empty()) {
+    best = *llvm::min_element(fitting, [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
+  } else if (!fitting.empty()) {
+    Contraction sized = c;
+    auto priceAt = [&](unsigned candidate, ArrayRef<int64_t> sizes) {
+      for (auto [dim, size] : llvm::zip_equal(dynamic, sizes))
+        sized.nest.tripCounts[dim] = size;
+      Judge &judge = judges[judgeOf[candidate]];
+      judge.size = ContractionExtents(sized, judge.dims);
+      ScratchpadContractionPlan plan = fitting[candidate];
+      return judge.price(plan) ? plan.seconds : std::numeric_limits<double>::infinity();
+    };
+    const bool isOne = isForced || !share.hasVersions;
+    SizeVersions versions = chooseVersions(fitting.size(), dynamic.size(), isOne ? 1 : mostVersions, priceAt);
+    best = fitting[versions.candidates.front()];
+    for (unsigned other : ArrayRef(versions.candidates).drop_front())
+      best->others.push_back(fitting[other]);
+    best->tests = std::move(versions.tests);
+    for (SizeTest &test : best->tests)
+      if (!test.isVersion())
+        test.dim = int(dynamic[test.dim]);
   }
   if (!best)
     best = smallest;

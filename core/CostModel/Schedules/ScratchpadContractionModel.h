@@ -31,8 +31,7 @@
 /// where the unit and the core can address their tiles.
 ///
 /// Of a tile at the edge of the arrays the unit takes the blocks of its own shape in which something exists, and the
-/// core what it has to finish. Sizes that the program does not know count as large ones and as small ones
-/// (AssumedSizes.h).
+/// core what it has to finish. Where sizes are dynamic, some versions serve classes of them (SizeVersions.h).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +40,7 @@
 
 #include "core/CostModel/Copies/TileCopies.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
+#include "core/CostModel/Schedules/SizeVersions.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "tilewright/Cores.h"
 
@@ -56,6 +56,7 @@ struct TailShape {
 struct CoreShare {
   int64_t cores = 1;           // that share its tiles
   int64_t scratchpadBytes = 0; // of each that are free
+  bool hasVersions = false;    // the host program may choose among some nests by its sizes
 };
 
 struct ScratchpadContractionPlan : TiledDimensions {
@@ -70,6 +71,8 @@ struct ScratchpadContractionPlan : TiledDimensions {
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue
   double clocks = 0, busy = 0, seconds = 0;              // of one core; share in which the unit works
+  std::vector<ScratchpadContractionPlan> others;         // versions 1, 2, ...; this one is version 0
+  std::vector<SizeTest> tests;                           // of dimensions of the nest: the version that runs
 
   /// Elements of a tile, and of one instruction of the unit, along m, n or k of the nest.
   int64_t tileAlong(unsigned dim) const { return dim == mDim ? tileM : dim == nDim ? tileN : tileK; }

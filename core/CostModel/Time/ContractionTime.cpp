@@ -86,11 +86,18 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   return x;
 }
 
-/// How often a step of k of the vector operand, read in place, enters another page: 1 where rows are pages apart.
+/// How often a step of k of the vector operand, read in place, enters another page, in the mean: 1 where rows are pages
+/// apart, less where taps inside of k lie in one.
 double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
-  auto stride = strideOf(v.access, p.kDim);
-  return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v) / machine.pageBytes) : 0;
+  double pages = pagesApart(v.access, p.kDim, bytesOf(v)), steps = 1;
+  for (unsigned dim : c.k)
+    if (p.tapsInside && dim != p.kDim) {
+      const double taps = double(trips(dim));
+      pages += steps * (taps - 1) * pagesApart(v.access, dim, bytesOf(v));
+      steps *= taps;
+    }
+  return std::min(1.0, pages / steps);
 }
 
 /// The part of a page that lies between two steps along `dim`.

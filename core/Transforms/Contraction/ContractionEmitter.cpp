@@ -54,7 +54,7 @@ void ContractionNest::sortDimensions() {
   // in registers, of which the accumulators leave too few.
   auto order = [&](unsigned dim) {
     int64_t stride = std::abs(scalars.access.stride(dim).value_or(0));
-    return std::pair(!sharesRows(scalars.access, dim, p.rowDim, p.rows), -stride);
+    return std::pair(!sharesScalars(dim), -stride);
   };
   llvm::stable_sort(otherK, [&](unsigned x, unsigned y) { return order(x) < order(y); });
 }

@@ -118,6 +118,10 @@ private:
   void registerTile(const Section &rowSection, mlir::AffineExpr row, const Section &panelSection,
                     mlir::AffineExpr panel, const KBlock &k);
   llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators, const KBlock &k);
+  /// Whether rows of the register tile read elements of the scalars again in other iterations of reduction `dim`.
+  bool sharesScalars(unsigned dim) const {
+    return rowsSharedApart(scalars.access, dim, tripsOf(c, dim), p.rowDim, p.rows).has_value();
+  }
   llvm::SmallVector<mlir::Value> reduceInside(unsigned which, mlir::ValueRange accumulators, mlir::AffineExpr group,
                                               const KBlock &k);
   llvm::SmallVector<mlir::Value> reduceMain(mlir::ValueRange accumulators, const KBlock &k);

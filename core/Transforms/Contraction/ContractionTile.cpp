@@ -185,7 +185,7 @@ SmallVector<Value> ContractionNest::reduceInside(unsigned which, ValueRange accu
     return reduceInside(which + 1, args, group, k);
   };
   auto extent = cast<AffineConstantExpr>(space.extent(otherK[which])).getValue();
-  if (which + 1 < otherK.size() || extent > p.tapUnroll)
+  if (which + 1 < otherK.size() || extent > p.tapUnroll || (p.rereadScalars && sharesScalars(otherK[which])))
     return space.reduce(constant(0), constant(extent), accumulators, body);
   SmallVector<Value> values(accumulators);
   for (int64_t i = 0; i < extent; ++i)
@@ -355,7 +355,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
     } else {
       moveToRow(tileRow + r * unit.m);
-      a = loadTile(space, scalars.access, aType, {p.rowDim, p.kDim, validRowsOf(r), {}});
+      a = loadTile(space, scalars.access, aType, {p.rowDim, p.kDim, validRowsOf(r), {}}, p.rereadScalars);
     }
     for (int64_t v = 0; v < tileVectors; ++v) {
       Value &acc = results[r * tileVectors + v];

@@ -12,6 +12,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Contraction/ScratchpadContractionNest.h"
+#include "core/Transforms/Utils/SizeVersions.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -228,8 +229,8 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
   AffineForOp root = Nest(contraction.nest).root();
   if (!root->getParentOfType<tile::ParallelOp>())
-    return {cores.cores, cores.scratchpad->bytes};
-  CoreShare share{1, cores.scratchpad->bytes};
+    return {cores.cores, cores.scratchpad->bytes, /*hasVersions=*/true};
+  CoreShare share{1, cores.scratchpad->bytes, /*hasVersions=*/false};
   for (Operation *op = root; !isa<tile::ParallelOp>(op); op = op->getParentOp())
     for (auto buffer : op->getBlock()->getOps<tile::AllocOp>())
       if (isNear(buffer.getMemref(), cores)) {
@@ -242,7 +243,9 @@ CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
 
 void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
                                const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
-  ScratchpadContractionNest(builder, loc, task, plan, cores).emit();
+  emitVersions(builder, loc, task.contraction.nest, plan.tests, 1 + plan.others.size(), [&](unsigned version) {
+    ScratchpadContractionNest(builder, loc, task, version == 0 ? plan : plan.others[version - 1], cores).emit();
+  });
 }
 
 } // namespace tilewright

@@ -37,7 +37,7 @@ TailShape tailShapeOf(const ContractionTask &task, const TargetDescription &chip
 /// contraction leave of its scratchpad.
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores);
 
-/// Emits the nest at the builder's insertion point; `task.plan` is not used.
+/// Emits the nest, or its versions, at the builder's insertion point; `task.plan` is not used.
 void emitScratchpadContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                                const ScratchpadContractionPlan &plan, const CoreHierarchy &cores);
 

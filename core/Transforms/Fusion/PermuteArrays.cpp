@@ -79,6 +79,11 @@ static std::optional<unsigned> innermostLoop(const Access &access, const Order &
   return std::nullopt;
 }
 
+static bool touches(const Nest &nest, Value array) {
+  return llvm::any_of(llvm::concat<const Access>(nest.loads, nest.stores),
+                      [&](const Access &access) { return access.memref == array; });
+}
+
 static bool isElementwise(const Nest &nest) {
   return nest.stores.size() == 1 &&
          llvm::all_of(nest.body->without_terminator(),
@@ -148,7 +153,7 @@ ArrayOrders::ArrayOrders(func::FuncOp function) : function(function) {
 std::optional<Order> ArrayOrders::wantedOrder(Value array) const {
   std::optional<Order> wanted;
   for (const auto &[root, nest] : nests) {
-    if (!isElementwise(nest))
+    if (!touches(nest, array) || !isElementwise(nest))
       continue;
     const Access &store = nest.stores.front();
     for (const Access &load : nest.loads) {
@@ -270,9 +275,7 @@ void ArrayOrders::permute(Value array, const Order &order) {
       user->replaceUsesOfWith(array, permuted);
   alloc.erase();
   for (auto &[root, nest] : nests) {
-    bool touches = llvm::any_of(llvm::concat<const Access>(nest.loads, nest.stores),
-                                [&](const Access &access) { return access.memref == array; });
-    if (!touches)
+    if (!touches(nest, array))
       continue;
     nest = *analyzeNest(root);
     if (isElementwise(nest) || isOfBatch(nest))

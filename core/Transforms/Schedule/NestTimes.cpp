@@ -220,8 +220,9 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   std::string reason;
   if (cores) {
     group.ops = gatherGroup(task);
-    const UnitChoice choice = chooseUnit(task, group.ops, chip, *cores, {place.threads, place.scratchpadBytes}, options,
-                                         /*lists=*/false, place.placed);
+    const UnitChoice choice =
+        chooseUnit(task, group.ops, chip, *cores, {place.threads, place.scratchpadBytes, place.threads > 1}, options,
+                   /*lists=*/false, place.placed);
     if (!choice.unit && !choice.vectorSeconds)
       return std::nullopt;
     group.isContraction = choice.takesUnit();

@@ -45,6 +45,11 @@ using namespace tilewright;
 /// Operations of the block of a kernel that run on cores together, in order.
 using Work = SmallVector<Operation *>;
 
+/// Whether `op` is spread over cores already: a launch, or a branch of the host program between some.
+static bool isSpread(Operation *op) {
+  return op->walk([](tile::ParallelOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 /// What has effects, one after the other; with everything in between where one uses what another one computed.
 static SmallVector<Work> workOf(Block &block) {
   SmallVector<Operation *> ops;
@@ -52,7 +57,7 @@ static SmallVector<Work> workOf(Block &block) {
   llvm::SmallPtrSet<Operation *, 8> computed; // has effects, or uses what such a one computed
   SmallVector<unsigned> ends;                 // of each op, the place of the last one that must run with it
   auto hasEffects = [](Operation *op) {
-    return !isa<tile::ParallelOp, memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op) && !isMemoryEffectFree(op);
+    return !isSpread(op) && !isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op) && !isMemoryEffectFree(op);
   };
   for (Operation &op : block.without_terminator()) {
     place[&op] = ops.size();
@@ -279,7 +284,7 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     if (first->hasAttr(tile::scheduleAttr))
       return success();
     for (Operation *op = first; op != work.back(); op = op->getNextNode())
-      if (isa<tile::ParallelOp>(op))
+      if (isSpread(op))
         return op->emitError() << "stands between two operations on cores, one of which uses what the other computed";
     for (Operation *op : ArrayRef(work).drop_back())
       op->moveBefore(work.back());

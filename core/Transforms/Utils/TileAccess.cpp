@@ -43,12 +43,13 @@ static std::pair<AffineMap, SmallVector<Value>> validOf(IterationSpace &space, c
 
 static AffineMapAttr attributeOf(AffineMap map) { return map ? AffineMapAttr::get(map) : AffineMapAttr(); }
 
-Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes) {
+Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes,
+               bool reread) {
   auto [map, operands] = space.address(access);
   auto [valid, validOperands] = validOf(space, axes, type.getRows(), type.getCols());
   return tile::LoadOp::create(space.builder, space.loc, type, access.memref, operands, AffineMapAttr::get(map),
                               AffineMapAttr::get(elementsOf(access, axes.row, axes.col)), attributeOf(valid),
-                              validOperands);
+                              validOperands, DenseI64ArrayAttr(), reread ? space.builder.getUnitAttr() : UnitAttr());
 }
 
 void storeTile(IterationSpace &space, Value fragment, const Access &access, const TileAxes &axes) {

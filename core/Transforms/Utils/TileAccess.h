@@ -31,8 +31,9 @@ struct TileAxes {
 /// By how much row d0 and column d1 move the indices of `access`, which is linear in both dimensions.
 mlir::AffineMap elementsOf(const Access &access, std::optional<unsigned> row, std::optional<unsigned> col);
 
-/// The fragment of `access` at the current position.
-mlir::Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes);
+/// The fragment of `access` at the current position; `reread` as tile.load has it.
+mlir::Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes,
+                     bool reread = false);
 void storeTile(IterationSpace &space, mlir::Value fragment, const Access &access, const TileAxes &axes);
 
 /// The fragment whose element (d0, d1) is `elements` beyond `place` in `buffer`.

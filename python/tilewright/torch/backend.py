@@ -144,7 +144,7 @@ def compile_frozen(module, options):
         return run
     # It runs once: to compile it takes longer. Where the contract says how sums are added it is compiled, and where a board has the tensors.
     eagerly = options.fp in ("default", "fast") and options.board is None
-    held = freeze.Held(freeze.computed(constants) if eagerly else compile_graph(constants, options))
+    held = freeze.Held(freeze.computed(constants) if eagerly else compile_graph(torch.fx.GraphModule(module, constants), options))
 
     def run_frozen(args):
         args.extend(held([args[i] for i in inputs]))

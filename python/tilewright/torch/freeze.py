@@ -9,6 +9,7 @@ import math
 
 import torch
 from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from ..emit.sizes import is_static, plain
 from .context import memory_order
@@ -41,11 +42,11 @@ class Held:
         return values
 
 
-def computed(module):
+def computed(graph):
     """What calls the constant part with PyTorch's own operations. Results lie in memory as the graph says."""
-    output = next(n for n in module.graph.nodes if n.op == "output")
+    output = next(n for n in graph.nodes if n.op == "output")
     forms = [n.meta["val"] for n in output.args[0]]
-    interpreter = torch.fx.Interpreter(module)
+    interpreter = torch.fx.Interpreter(torch.nn.Module(), graph=graph)
 
     def compute(tensors):
         # Programs and other values that are held ask for the versions of these, which tensors of inference do not have.
@@ -62,7 +63,7 @@ def laid_out(value, form):
 
 
 def split(module, fold=True, static=None):
-    """Takes the constant part out of the graph. Gives it as a module, and the numbers of its inputs among the graph's; its results are new
+    """Takes the constant part out of the graph. Gives it as a graph, and the numbers of its inputs among the graph's; its results are new
     inputs of the graph, after the others. (None, []) where there is none. `fold`: batch norms go into their convolutions. `static`: the
     numbers of the inputs that are constant; None: as AOTAutograd says."""
     graph = module.graph
@@ -83,7 +84,8 @@ def split(module, fold=True, static=None):
     if not made:
         return None, []
     part, copies = torch.fx.Graph(), {}
-    inputs = [i for i, n in enumerate(placeholders) if n in constant and reaches(n, constant, made)]
+    needed = sources(made)
+    inputs = [i for i, n in enumerate(placeholders) if n in needed]
     for i in inputs:
         copies[placeholders[i]] = part.placeholder(placeholders[i].name)
         copies[placeholders[i]].meta = dict(placeholders[i].meta)
@@ -99,7 +101,7 @@ def split(module, fold=True, static=None):
         placeholders.append(held)
         node.replace_all_uses_with(held, lambda user: user not in constant)
     graph.eliminate_dead_code()
-    return torch.fx.GraphModule(module, part), inputs
+    return part, inputs
 
 
 def static_inputs():
@@ -141,22 +143,20 @@ def unpacks(node, constant):
     return False
 
 
-def reaches(source, constant, made):
-    """Whether one of `made` reads the input, through others."""
-    seen, pending = set(), [source]
+def sources(nodes):
+    """All that the nodes follow from."""
+    seen, pending = set(), list(nodes)
     while pending:
-        node = pending.pop()
-        if node in made:
-            return True
-        if node in constant and node not in seen:
-            seen.add(node)
-            pending.extend(node.users)
-    return False
+        for source in pending.pop().all_input_nodes:
+            if source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return seen
 
 
 def fold_norms(graph, constant):
     """A batch norm after a convolution becomes another weight and bias of the convolution."""
-    known = {}  # what an operation makes of tensors of these forms: asking PyTorch for it takes most of the time here
+    forms = Forms()
     for norm in list(graph.nodes):
         if norm.op != "call_function" or norm.target not in NORMS:
             continue
@@ -166,11 +166,7 @@ def fold_norms(graph, constant):
 
         def write(target, *args):
             node = graph.call_function(target, args)
-            values = [a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args]
-            key = target, *map(form_of, values)
-            if key not in known:
-                known[key] = target(*values)
-            node.meta["val"] = known[key]
+            node.meta["val"] = forms.made(target, [a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args])
             constant.add(node)
             return node
         x, weight, bias, *rest = conv.args
@@ -210,9 +206,39 @@ def lay_out_filters(graph, constant):
         conv.args = (conv.args[0], copy, *conv.args[2:])
 
 
+class Forms:
+    """What arithmetic and views make of tensors of known sizes. PyTorch's fake tensors take milliseconds an operation to say it. So each
+    question is asked once, of tensors without elements ("meta"), and results of one form are one fake tensor."""
+
+    def __init__(self):
+        self.tensors, self.results = {}, {}
+
+    def made(self, target, values):
+        """The fake result of an operation of fake tensors and numbers."""
+        first = next(v for v in values if is_tensor(v))
+        if not all(isinstance(v, FakeTensor) and is_static((*v.shape, *v.stride())) for v in values if is_tensor(v)):
+            return target(*values)
+        forms = [form_of(v) for v in values]
+        if torch.Tag.pointwise in target.tags and first.dtype.is_floating_point and first.is_contiguous() and \
+                len({form for form, v in zip(forms, values) if is_tensor(v)}) == 1:
+            return first
+        for form, value in zip(forms, values):
+            if is_tensor(value):
+                self.tensors.setdefault(form, value)
+        key = target, *forms
+        if key not in self.results:
+            with unset_fake_temporarily():
+                result = target(*[torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device="meta") if is_tensor(v) else v for v in values])
+            form = result.dtype, first.device, tuple(result.shape), result.stride()
+            if form not in self.tensors:
+                self.tensors[form] = FakeTensor(first.fake_mode, result, first.device)
+            self.results[key] = self.tensors[form]
+        return self.results[key]
+
+
 def form_of(value):
     """What the form of a result depends on."""
-    return (value.dtype, value.device, str(value.shape), str(value.stride())) if is_tensor(value) else str(value)
+    return (value.dtype, value.device, tuple(value.shape), value.stride()) if is_tensor(value) else str(value)
 
 
 def foldable(conv, norm, operands, constant):

@@ -113,7 +113,8 @@ class Importer:
                 if isinstance(value, torch.fx.Node):
                     value = value.meta.get("val")
                 for n in (*value.shape, *value.stride()) if is_tensor(value) else [value] if isinstance(value, torch.SymInt) else []:
-                    needed |= symbols_of(plain(n))
+                    if type(n) is not int:
+                        needed |= symbols_of(plain(n))
         for symbol in sorted(needed, key=str):
             if symbol in self.function.sizes.sources:
                 continue

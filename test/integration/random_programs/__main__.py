@@ -7,7 +7,7 @@ of magnitudes). `tw-run` compiles and runs the text; an output is wrong where it
 Comparisons and conversions to integers whose outcome the bound leaves open are not compared. Every fifth program has one of the
 8-bit floats among its types.
 
-    python -m random_programs --seeds 0:300              what CI runs
+    python -m random_programs --seeds 0:150              what CI runs
     python -m random_programs --seeds 0:2000             full mode
     python -m random_programs --seeds 0:30 --small -- --target nvidia:A100 --device emulator
     python -m random_programs --seeds 0:500 --rows -- --target amd:MI300X --device emulator --modes

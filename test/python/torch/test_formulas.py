@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 import tilewright.torch  # noqa: F401 (registers the back end)
+from settings import FULL
 
 
 def wide(x):
@@ -58,12 +59,12 @@ def test_values_at_the_places_of_a_mask():
     compare(f, learned(6, 8), torch.rand(6, 8) > 0.6, learned(60))
 
 
-# The modes of PyTorch, of which each pair is there.
+# The modes of PyTorch, of which each pair is there; CI takes each mode.
 GRIDS = [("bilinear", "zeros", False), ("bilinear", "border", True), ("bilinear", "reflection", False), ("nearest", "zeros", True),
          ("nearest", "border", False), ("bicubic", "zeros", True), ("bicubic", "reflection", True), ("bicubic", "border", False)]
 
 
-@pytest.mark.parametrize("modes", [GRIDS[:4], GRIDS[4:]], ids=["first", "rest"])
+@pytest.mark.parametrize("modes", [GRIDS[:4], GRIDS[4:] if FULL else GRIDS[4:6]], ids=["first", "rest"])
 def test_samples_of_images_at_grids(modes):
     def f(x, grid):
         return [functional.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=align) for mode, padding, align in modes]

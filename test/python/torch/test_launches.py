@@ -17,7 +17,14 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention as attention
 
 BUILD = pathlib.Path(os.environ["TILEWRIGHT_SDK"])
+FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
+CHIPS = ["nvidia:H200", "amd:MI300X"]
 HALF = torch.float16
+
+
+def chips_of(cases, name, also=0):
+    """Where the case `name` of `cases` runs: on each chip in the full mode, else on one, in turn; `also` is counted in."""
+    return CHIPS if FULL else [CHIPS[(list(cases).index(name) + also) % len(CHIPS)]]
 
 
 def tensors(*shapes):
@@ -117,7 +124,7 @@ def test_one_launch(tmp_path, name):
     with torch.no_grad():
         wanted = function(*inputs)
     assert (got.double() - wanted.double()).abs().max() < 4e-3
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of(CASES, name):
         assert launches(tmp_path, text, chip) == 1, chip
 
 
@@ -134,7 +141,7 @@ def test_one_query_is_two_launches(tmp_path, name):
     """Parts of the keys, and what puts them together."""
     function, shapes = ONE_QUERY[name]
     text, _ = compiled_text(function, tensors(*shapes))
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of(ONE_QUERY, name):
         assert launches(tmp_path, text, chip) == 2, chip
 
 
@@ -144,7 +151,7 @@ def test_what_training_keeps_is_no_launch_of_its_own(tmp_path, causal):
     inputs = [x.requires_grad_() for x in tensors(*HEADS)]
     text, _ = compiled_text(lambda q, k, v: attention(q, k, v, is_causal=causal), inputs, training=True)
     assert "math.log" in text and "tensor<1x128x2xf32>" in text.split("return ")[-1]
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of([False, True], causal):
         assert launches(tmp_path, text, chip) == 1, chip
 
 
@@ -166,7 +173,7 @@ def test_gradients_of_attention_are_two_launches(tmp_path, name):
     out = function(*doubles)
     for mine, wanted in zip(got, torch.autograd.grad(out, doubles, torch.linspace(-1, 1, out.numel()).view(out.shape).to(dtype).double())):
         assert (mine.double() - wanted).abs().max() < (4e-3 if dtype is HALF else 3e-2)
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of(GRADIENTS, name):
         assert launches(tmp_path, text, chip) == 2, chip
 
 
@@ -188,8 +195,8 @@ def test_one_launch_for_all_sizes(tmp_path, name):
         torch._dynamo.mark_dynamic(x, dimension)
     text, _ = compiled_text(function, inputs, dynamic=True)
     assert "x?x" in text.split("->")[0] or "<?x" in text.split("->")[0]
-    for chip in ("nvidia:H200", "amd:MI300X"):
-        for each in sizes:
+    for i, each in enumerate(sizes):
+        for chip in chips_of(DYNAMIC, name, i):
             assert launches(tmp_path, text, chip, each) == min(1, each[0]), (chip, each)  # nothing to compute: no launch
 
 
@@ -225,7 +232,7 @@ def test_losses_are_launches_over_rows_and_their_sums(tmp_path, name):
     back, got = compiled_text(lambda *x: function(*x, at), inputs, training=True, backward=True)
     for mine, expected in zip(got, gradients, strict=True):
         assert (mine.double() - expected).abs().max() < 1e-5
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of(LOSSES, name):
         assert launches(tmp_path, text, chip) <= forward, chip
         assert launches(tmp_path, back, chip) <= backward, chip
 
@@ -248,7 +255,7 @@ def test_gradients_of_norms_are_three_launches(tmp_path, name):
     for mine, wanted in zip(got, torch.autograd.grad(out, doubles, torch.linspace(-1, 1, out.numel()).view(out.shape).half().double()),
                             strict=True):
         assert (mine.double() - wanted).abs().max() < 2e-3 * max(1, wanted.abs().max())
-    for chip in ("nvidia:H200", "amd:MI300X"):
+    for chip in chips_of(NORMS, name):
         assert launches(tmp_path, text, chip) <= 3, chip
 
 
@@ -264,7 +271,6 @@ def test_launches_of_a_layer(tmp_path, products):
     assert launches(tmp_path, text, "nvidia:H200") <= most
 
 
-FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
 #: On MI300X the map after attention of dynamic sizes is a launch of its own.
 MORE = {(next(name for name in LAYERS if "LLaMA" in name), "amd:MI300X"): 1}
 
@@ -327,7 +333,7 @@ def test_table_of_padded_programs_is_complete():
     assert documented_launches().keys() == PADDED.keys()
 
 
-@pytest.mark.parametrize("name", sorted(PADDED if os.environ.get("TILEWRIGHT_FULL") == "1" else PADDED.keys() - LONG))
+@pytest.mark.parametrize("name", sorted(PADDED if FULL else PADDED.keys() - LONG))
 def test_padding_is_no_launch(tmp_path, name):
     module, shape = PADDED[name]
     torch.manual_seed(3)

@@ -42,6 +42,8 @@ def build(name):
 
 #: What CI takes; the full mode takes all.
 FORWARD = NETWORKS if FULL else ["resnet", "swin", "llama"]
+#: Networks whose dynamic sizes PyTorch needs 20 seconds for: CI has them with static ones.
+STATIC = set() if FULL else {"swin"}
 BACKWARD = ["resnet", "mobilenet", "unet", "vit", "bert", "gpt2", "llama", "lstm", "gru", "lstm_cell", "mixer", "dlrm", "autoencoder",
             "convnext", "efficientnet", "t5", "wavenet", "swin", "densenet", "diffusion"]
 
@@ -57,9 +59,9 @@ def test_forward(name):
     model, arguments = build(name)
     model.eval()
     exact = copy.deepcopy(model).double()
-    f = torch.compile(model, backend="tilewright", options={"strict": True}, dynamic=True, fullgraph=True)
+    f = torch.compile(model, backend="tilewright", options={"strict": True}, dynamic=name not in STATIC, fullgraph=True)
     with torch.no_grad(), torch._dynamo.config.patch(error_on_recompile=True):
-        for batch in (2, 3):
+        for batch in (2,) if name in STATIC else (2, 3):
             values = arguments(batch)
             verify(as_list(f(*values)), as_list(model(*values)), as_list(exact(*doubled(values))), "result")
 
@@ -134,7 +136,7 @@ def results_of(y):
 
 
 ONE_LAYER = {"bias": False}
-IN_CI = {kind: TWO_LAYERS if kind == "gru" else ONE_LAYER for kind in RECURRENT}
+IN_CI = {kind: TWO_LAYERS if kind == "tanh" else ONE_LAYER for kind in RECURRENT}
 CASES = [(kind, options) for kind in RECURRENT for options in (ONE_LAYER, TWO_LAYERS) if FULL or options is IN_CI[kind]]
 
 

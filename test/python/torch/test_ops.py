@@ -75,14 +75,14 @@ def test_operations(first):
         for name in names:
             verify(name, first_type(OPERATIONS[name]), None)
         return
-    samples = [s for name in names for s in samples_of(OPERATIONS[name], first_type(OPERATIONS[name]), 3)]
+    samples = [s for name in names for s in samples_of(OPERATIONS[name], first_type(OPERATIONS[name]), 2)]
     try:
         wrong = check(samples)
     except Exception:
         wrong = None
     if wrong is None or wrong:
         for name in names:
-            verify(name, first_type(OPERATIONS[name]), 3)
+            verify(name, first_type(OPERATIONS[name]), 2)
     assert not wrong, wrong
 
 

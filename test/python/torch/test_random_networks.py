@@ -14,7 +14,7 @@ WAYS = {
     "vectors of 16": {"target": "cpu:zen4", "device": "model"}, "emulated": {"target": "nvidia:H200", "device": "emulator", "sizes": SMALL},
 }
 #: Networks of each way in CI.
-SHARE = {"one thread": 4, "bound": 6, "bound, dynamic batch": 2, "emulated": 4}
+SHARE = {"one thread": 2, "bound": 4, "bound, dynamic batch": 2, "emulated": 2}
 
 
 @pytest.mark.parametrize("way, first", [(way, first) for way in WAYS for first in range(0, 200 if FULL else SHARE.get(way, 0), TOGETHER)])

@@ -239,6 +239,8 @@ void TileMover::clear(OpBuilder &builder) {
     });
   // Below the edge: whole rows.
   int64_t across = clearedVectors(form.tile.cols / width);
+  if (across * width == form.tile.cols) // one iteration
+    end = index(inner, form.tile.cols);
   if (partRows)
     loop(inner, rows, height, 1, [&](OpBuilder &outside, Value row) {
       Value line = Numbers{outside, loc}.advance(to.address, offset(outside, to, row, none));

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
+#include "core/Transforms/Lower/Vectors/RereadScalars.h"
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
 #include "core/Transforms/Lower/Vectors/TileBufferLowering.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
@@ -150,13 +151,21 @@ struct TransposeLowering : OpConversionPattern<tile::TransposeOp> {
   }
 };
 
-struct LoadLowering : ChipPattern<tile::LoadOp> {
-  using ChipPattern::ChipPattern;
+/// The same of an access; its subscripts are shared with others.
+template <typename OpTy> struct AccessPattern : ChipPattern<OpTy> {
+  AccessPattern(const TypeConverter &converter, MLIRContext *context, const TargetDescription *target, ModuleOp module,
+                SharedSubscripts &subscripts)
+      : ChipPattern<OpTy>(converter, context, target, module), subscripts(subscripts) {}
+  SharedSubscripts &subscripts;
+};
+
+struct LoadLowering : AccessPattern<tile::LoadOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     if (!op.getBounded().empty())
       return op.emitOpError() << "is bounded by its array, which loads of lanes alone check";
-    FailureOr<Value> value =
-        op.getType().isOpaque() ? lowerRegisterLoad(rewriter, op, *target, module) : lowerLoad(rewriter, op);
+    FailureOr<Value> value = op.getType().isOpaque() ? lowerRegisterLoad(rewriter, op, *target, module)
+                                                     : lowerLoad(rewriter, op, subscripts);
     if (failed(value))
       return failure();
     rewriter.replaceOp(op, *value);
@@ -164,12 +173,12 @@ struct LoadLowering : ChipPattern<tile::LoadOp> {
   }
 };
 
-struct StoreLowering : ChipPattern<tile::StoreOp> {
-  using ChipPattern::ChipPattern;
+struct StoreLowering : AccessPattern<tile::StoreOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(tile::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     if (!op.getValue().getType().isOpaque())
-      lowerStore(rewriter, op, adaptor.getValue());
+      lowerStore(rewriter, op, adaptor.getValue(), subscripts);
     else if (failed(lowerRegisterStore(rewriter, op, adaptor.getValue(), *target, module)))
       return failure();
     rewriter.eraseOp(op);
@@ -310,6 +319,7 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
         return signalPassFailure();
       target = *found;
     }
+    hideRereadIndices(module);
     if (failed(lowerBuffers(module, target ? target->vectorRegisters().second : 0)))
       return signalPassFailure();
 
@@ -336,8 +346,9 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
     patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, SplitLowering, TransposeLowering,
                  MapLowering, ReduceLowering>(converter, &getContext());
-    patterns.add<ZeroLowering, LoadLowering, StoreLowering, MmaLowering>(converter, &getContext(), target.get(),
-                                                                         module);
+    patterns.add<ZeroLowering, MmaLowering>(converter, &getContext(), target.get(), module);
+    SharedSubscripts subscripts;
+    patterns.add<LoadLowering, StoreLowering>(converter, &getContext(), target.get(), module, subscripts);
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))
       return signalPassFailure();
     SmallVector<UnrealizedConversionCastOp> casts;

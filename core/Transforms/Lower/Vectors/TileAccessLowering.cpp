@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
-#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -129,13 +128,14 @@ struct Extents {
 enum class Coverage { None, All, Some };
 } // namespace
 
-template <typename OpTy> static Extents extentsOf(OpBuilder &builder, OpTy op, tile::FragmentType fragment) {
+template <typename OpTy>
+static Extents extentsOf(OpBuilder &builder, OpTy op, SharedSubscripts &shared, tile::FragmentType fragment) {
   Extents extents;
   std::tie(extents.constRows, extents.constCols) = op.constantValid();
   if (extents.constRows && extents.constCols)
     return extents;
   Location loc = op.getLoc();
-  auto values = affine::expandAffineMap(builder, loc, *op.getValidMap(), op.getValidOperands());
+  SmallVector<Value> values = shared.of(builder, loc, *op.getValidMap(), op.getValidOperands());
   auto clamp = [&](Value value, int64_t extent) -> Value {
     Value limit = arith::ConstantIndexOp::create(builder, loc, extent);
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -143,9 +143,9 @@ template <typename OpTy> static Extents extentsOf(OpBuilder &builder, OpTy op, t
     return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), value);
   };
   if (!extents.constRows)
-    extents.rows = clamp((*values)[0], fragment.getRows());
+    extents.rows = clamp(values[0], fragment.getRows());
   if (!extents.constCols)
-    extents.cols = clamp((*values)[1], fragment.getCols());
+    extents.cols = clamp(values[1], fragment.getCols());
   return extents;
 }
 
@@ -204,14 +204,13 @@ static Value zeroOf(OpBuilder &builder, Location loc, Type type) {
 }
 
 /// Subscripts of the first element of a run: the base plus its offsets.
-static SmallVector<Value> subscripts(OpBuilder &builder, Location loc, AffineMap map, ValueRange operands,
-                                     ArrayRef<int64_t> offsets) {
+static SmallVector<Value> subscripts(OpBuilder &builder, Location loc, SharedSubscripts &shared, AffineMap map,
+                                     ValueRange operands, ArrayRef<int64_t> offsets) {
   SmallVector<AffineExpr> results;
   for (auto [expr, offset] : llvm::zip(map.getResults(), offsets))
     results.push_back(expr + offset);
   AffineMap shifted = AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, map.getContext());
-  auto values = affine::expandAffineMap(builder, loc, shifted, operands);
-  return SmallVector<Value>(values->begin(), values->end());
+  return shared.of(builder, loc, shifted, operands);
 }
 
 /// Joins runs of one element type end to end.
@@ -299,14 +298,14 @@ static Value arrange(OpBuilder &builder, Location loc, ArrayRef<Value> pieces, A
 //===-- Load --------------------------------------------------------------===//
 
 /// One run as a vector of its length.
-static Value loadRun(OpBuilder &builder, tile::LoadOp op, const AccessRun &run, const Extents &extents,
-                     bool unitStride) {
+static Value loadRun(OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shared, const AccessRun &run,
+                     const Extents &extents, bool unitStride) {
   Location loc = op.getLoc();
   auto type = VectorType::get({int64_t(run.positions.size())}, op.getType().getElementType());
   Coverage coverage = coverageOf(extents, run.positions);
   if (coverage == Coverage::None)
     return zeroOf(builder, loc, type);
-  SmallVector<Value> indices = subscripts(builder, loc, op.getMap(), op.getMapOperands(), run.offsets);
+  SmallVector<Value> indices = subscripts(builder, loc, shared, op.getMap(), op.getMapOperands(), run.offsets);
   auto scalar = [&](OpBuilder &at) -> Value { return memref::LoadOp::create(at, loc, op.getMemref(), indices); };
   if (coverage == Coverage::All) {
     if (type.getNumElements() == 1)
@@ -323,14 +322,14 @@ static Value loadRun(OpBuilder &builder, tile::LoadOp op, const AccessRun &run, 
   return vector::BroadcastOp::create(builder, loc, type, guarded.getResult(0));
 }
 
-Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op) {
+Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shared) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getType();
   AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());
-  Extents extents = extentsOf(builder, op, fragment);
+  Extents extents = extentsOf(builder, op, shared, fragment);
   SmallVector<Value> pieces;
   for (const AccessRun &run : plan.runs)
-    pieces.push_back(loadRun(builder, op, run, extents, plan.unitStride));
+    pieces.push_back(loadRun(builder, op, shared, run, extents, plan.unitStride));
 
   Value result;
   if (pieces.size() == 1 && plan.isInOrder()) {
@@ -354,11 +353,11 @@ Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op) {
 
 //===-- Store -------------------------------------------------------------===//
 
-void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value) {
+void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value, SharedSubscripts &shared) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getValue().getType();
   AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());
-  Extents extents = extentsOf(builder, op, fragment);
+  Extents extents = extentsOf(builder, op, shared, fragment);
   SmallVector<int64_t> elementAt(plan.source.size(), -1); // address index -> one element that holds it
   for (auto [element, index] : llvm::enumerate(plan.source))
     if (elementAt[index] < 0)
@@ -372,7 +371,7 @@ void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value) {
     Coverage coverage = coverageOf(extents, run.positions);
     if (coverage == Coverage::None)
       continue;
-    SmallVector<Value> indices = subscripts(builder, loc, op.getMap(), op.getMapOperands(), run.offsets);
+    SmallVector<Value> indices = subscripts(builder, loc, shared, op.getMap(), op.getMapOperands(), run.offsets);
     if (length == 1) {
       Value scalar = vector::ExtractOp::create(builder, loc, value, order.front());
       auto store = [&](OpBuilder &at) {

@@ -196,7 +196,8 @@ private:
     auto limited = [&](ArrayRef<AffineExpr> extents, ValueRange operands) {
       auto map = AffineMap::get(0, operands.size(), extents, context);
       auto read = tile::LoadOp::create(builder, loc, type, op.getSource(), identity, base, elements, map, operands);
-      Value value = lowerLoad(builder, read);
+      SharedSubscripts own;
+      Value value = lowerLoad(builder, read, own);
       read.erase();
       return value;
     };
@@ -233,7 +234,8 @@ private:
     auto cast = UnrealizedConversionCastOp::create(builder, loc, type, value);
     auto write = tile::StoreOp::create(builder, loc, cast.getResult(0), op.getDestination(),
                                        AffineMap::getMultiDimIdentityMap(rank, context), base, elements, valid);
-    lowerStore(builder, write, value);
+    SharedSubscripts own;
+    lowerStore(builder, write, value, own);
     write.erase();
     cast.erase();
   }

@@ -4,11 +4,14 @@
 //
 // RUN: tw-opt %s -map-contractions=force=rows=8,vectors=3,rows_outside=1,k_block=0 --mlir-print-local-scope | FileCheck %s
 // RUN: tw-opt %s -map-contractions=force=rows=8,vectors=3,rows_outside=1,k_block=0,prefetch_rows=0 | FileCheck %s --check-prefix=OFF
-// RUN: tw-opt %s -map-contractions=force=rows=12,vectors=2,lanes_on=n 2>&1 | FileCheck %s --check-prefix=FULL
+// RUN: tw-opt %s -map-contractions=force=rows=12,vectors=2,lanes_on=n --mlir-print-local-scope | FileCheck %s --check-prefix=FULL
 
-// 12 rows share 8 scalars from one tap to the next: with 24 sums and two vectors these are more than 32 registers, and
-// LLVM spilled sums in the innermost loop.
-// FULL: no candidate has the forced fields of the plan
+// 12 rows share 8 scalars from one tap to the next: with 24 sums and two vectors these are more than 32 registers, so
+// that each tap loads its own. 8 rows share 4, which is room enough.
+// FULL-LABEL: func.func private @window
+// FULL: affine.for %[[Q:.*]] = 0 to 3 iter_args
+// FULL: tile.load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}} * 12 + %[[Q]] * 4] {{.*}} {reread} : memref<8x64x4008xf32>
+// FULL-COUNT-11: {reread}
 
 // CHECK-LABEL: func.func private @window
 // CHECK: %[[WIDE:.*]] = memref.alloc() {{.*}}: memref<2x192x48xf32>
@@ -25,6 +28,7 @@
 // CHECK: tile.load %[[NARROW]][0, %[[C]] * 3
 // CHECK: affine.prefetch %{{.*}}[%{{.*}}, %[[C]], %[[ROW]] * 8 + 23]
 // CHECK-NOT: affine.for %{{.*}} = 0 to 500
+// CHECK-NOT: reread
 // OFF-LABEL: func.func private @window
 // OFF-NOT: affine.prefetch {{.*}} memref<8x64x4008xf32>
 module attributes {tilewright.target = "cpu:sapphire-rapids"} {

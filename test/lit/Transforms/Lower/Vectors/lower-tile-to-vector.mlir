@@ -22,6 +22,26 @@ func.func @scalar_and_broadcast(%m: memref<8x8xf32>, %o: memref<16xf32>, %i: ind
   return
 }
 
+// Taps that read again what others have read: LLVM must not see that their addresses are equal.
+// CHECK-LABEL: @reread
+// CHECK: scf.for %[[Q:.*]] = %{{.*}} to
+// CHECK-NEXT: %[[Q64:.*]] = arith.index_cast %[[Q]] : index to i64
+// CHECK-NEXT: %[[SAME:.*]] = llvm.inline_asm "", "=r,0" %[[Q64]] : (i64) -> i64
+// CHECK-NEXT: %[[HIDDEN:.*]] = arith.index_cast %[[SAME]] : i64 to index
+// CHECK-NEXT: memref.load %{{.*}}[%[[HIDDEN]]]
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[HIDDEN]]
+// CHECK-NEXT: memref.load %{{.*}}[%[[NEXT]]]
+// CHECK-NOT: inline_asm
+func.func @reread(%m: memref<8xf32>, %o: memref<3x2xf32>) {
+  affine.for %q = 0 to 3 {
+    %x = tile.load %m[%q] elements affine_map<(r, c) -> (0)> {reread} : memref<8xf32> -> !one
+    %y = tile.load %m[%q + 1] elements affine_map<(r, c) -> (0)> {reread} : memref<8xf32> -> !one
+    tile.store %x, %o[%q, 0] elements affine_map<(r, c) -> (0, c)> : !one, memref<3x2xf32>
+    tile.store %y, %o[%q, 1] elements affine_map<(r, c) -> (0, c)> : !one, memref<3x2xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: @contiguous
 // CHECK: %[[V:.*]] = vector.load %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xf32>, vector<16xf32>
 // CHECK: vector.store %[[V]], %{{.*}} {alignment = 64 : i64, nontemporal = true} : memref<?x?xf32>, vector<16xf32>

@@ -1,0 +1,53 @@
+//===- SizeVersions.cpp - Nests of which one runs -------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The number of the version by selections, then a branch for each but the last.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Utils/SizeVersions.h"
+#include "core/Transforms/Utils/IterationSpace.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// The number of the version that test `number` leads to.
+static Value versionOf(IterationSpace &space, ArrayRef<SizeTest> tests, unsigned number) {
+  const SizeTest &test = tests[number];
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(space.builder, space.loc, value);
+  };
+  if (test.isVersion())
+    return constant(test.version);
+  Value isSmall = arith::CmpIOp::create(space.builder, space.loc, arith::CmpIPredicate::sle,
+                                        space.value(space.extent(test.dim)), constant(test.atMost));
+  Value yes = versionOf(space, tests, test.yes), no = versionOf(space, tests, test.no);
+  return arith::SelectOp::create(space.builder, space.loc, isSmall, yes, no);
+}
+
+void tilewright::emitVersions(OpBuilder &builder, Location loc, const Nest &nest, ArrayRef<SizeTest> tests,
+                              unsigned versions, function_ref<void(unsigned)> emit) {
+  if (versions == 1)
+    return emit(0);
+  IterationSpace space(builder, loc);
+  for (affine::AffineForOp loop : nest.loops)
+    space.addDimension(loop);
+  Value chosen = versionOf(space, tests, 0);
+  OpBuilder::InsertionGuard guard(builder);
+  for (unsigned version = 0; version + 1 < versions; ++version) {
+    Value number = arith::ConstantIndexOp::create(builder, loc, version);
+    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, chosen, number);
+    auto branch = scf::IfOp::create(builder, loc, isThis, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emit(version);
+    builder.setInsertionPointToStart(branch.elseBlock());
+  }
+  emit(versions - 1);
+}
