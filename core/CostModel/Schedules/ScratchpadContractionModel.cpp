@@ -30,56 +30,20 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// How an operand comes in, for people.
-static const char *nameOf(CopyWay way) {
-  static constexpr const char *names[] = {"rows", "transposed", "elements", "core", "none"};
-  return names[static_cast<int>(way)];
-}
-
-llvm::json::Object ScratchpadContractionPlan::toJSON() const {
-  llvm::json::Object object{{"unit", unit->name},
-                            {"tile", llvm::json::Array{tileM, tileN, tileK}},
-                            {"stages", stages},
-                            {"slices", slices},
-                            {"group", llvm::json::Array{groupM, groupN, groupK}},
-                            {"scratchpad_bytes", scratchpadBytes},
-                            {"accumulator_bytes", accumulatorBytes},
-                            {"copy_a", nameOf(copyA)},
-                            {"copy_b", nameOf(copyB)},
-                            {"unit_clocks", unitClocks},
-                            {"copy_clocks", copyClocks},
-                            {"core_clocks", coreClocks},
-                            {"clocks", clocks},
-                            {"busy", busy},
-                            {"seconds", seconds}};
-  if (pitchA != tileK || pitchB != tileN)
-    object["row_pitches"] = llvm::json::Array{pitchA, pitchB};
-  if (!others.empty()) {
-    llvm::json::Array versions;
-    for (const ScratchpadContractionPlan &other : others)
-      versions.push_back(other.toJSON());
-    object["other_versions"] = std::move(versions);
-    object["version"] = tilewright::toJSON(tests);
-  }
-  return object;
-}
-
-int64_t ScratchpadContractionPlan::copiesAfter() const {
-  // Nothing of the step before is left in the queue, and its last results are there.
-  const int64_t commands = (groupM / unit->m) * (groupN / unit->n) * (groupK / unit->k);
-  const double before = double(unit->queueDepth) + unit->latency / std::max(1.0, double(unit->issue));
-  return std::min(groups(), int64_t(std::ceil(before / double(commands)))) - 1;
-}
-
 /// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
 static constexpr double aroundStepClocks = 150;
-/// And for one group of these commands: their first addresses and counters, and the tests of what comes after it.
-static constexpr double aroundGroupClocks = 30;
-/// The same for each of rows, columns and terms of which a group may have fewer: how many there are.
-static constexpr double existingClocks = 32;
-/// For each further nest of rows of a slice: its bounds and first addresses.
-static constexpr double aroundRowsClocks = 40;
-/// The same for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
+/// And for one group of these commands, beside them: its loop 4, first addresses 5, the end of their loop 2, what
+/// commits and counts them 4, the branch past the copies 2. These numbers are counted in the LLVM dialect that the
+/// emulator runs.
+static constexpr double aroundGroupClocks = 17;
+/// Where groups follow each other along two of rows, columns and terms, or three, for each further one: quotient and
+/// remainder of the group's number, with tests of their signs, and its part of the addresses.
+static constexpr double furtherGroupClocks = 16;
+/// For each of rows, columns and terms of which a group may have fewer: what is left for it, and the least of both.
+static constexpr double existingClocks = 4;
+/// For each further nest of rows of a slice: its last row 5, first addresses 3, the end of its loop 2.
+static constexpr double aroundRowsClocks = 10;
+/// Of a step for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
 /// compared.
 static constexpr double dynamicStepClocks = 45;
 /// And of m and n for each slice of the tail.
@@ -90,27 +54,6 @@ static constexpr double emptySliceClocks = 200;
 static constexpr int64_t mostSlices = 8;
 /// Versions of a nest of dynamic sizes: each is as much code as the first one.
 static constexpr int64_t mostVersions = 6;
-
-int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes) {
-  int64_t bits = 0;
-  for (unsigned dim = 0; dim < nest.depth(); ++dim)
-    if (auto stride = access.stride(dim); stride && *stride != 1 && nest.tripCounts[dim] != 1)
-      bits |= std::abs(*stride) * elementBytes;
-  return bits;
-}
-
-bool tilewright::isNear(Value memref, const CoreHierarchy &cores) {
-  auto space = dyn_cast_or_null<StringAttr>(cast<MemRefType>(memref.getType()).getMemorySpace());
-  return space && space.getValue() == cores.scratchpad->name;
-}
-
-int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
-  int64_t align = std::max<int64_t>(64, cores.scratchpad->banks * cores.scratchpad->bankBytes);
-  for (const CopyEngine *engine : {cores.in, cores.out})
-    if (engine)
-      align = std::max(align, engine->alignBytes);
-  return llvm::PowerOf2Ceil(align);
-}
 
 /// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
 /// says which.
@@ -235,6 +178,10 @@ struct Judge {
   TileCopyPlan countCopies(const TiledArray &array, int64_t rows, bool in, const ScratchpadContractionPlan &plan) const;
   NestShape tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const;
   double tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const;
+  /// Blocks of columns of the last tile, if it has less than all.
+  int64_t restBlocks(const ScratchpadContractionPlan &plan) const {
+    return int64_t(llvm::divideCeil(size.n, plan.unit->n)) % (plan.tileN / plan.unit->n);
+  }
   int64_t slicesWithRows(const ScratchpadContractionPlan &plan) const;
   int64_t dynamicOf(ArrayRef<unsigned> some) const {
     return llvm::count_if(some, [&](unsigned dim) { return !c.nest.tripCounts[dim]; });
@@ -244,7 +191,6 @@ struct Judge {
   void choosePitches(ScratchpadContractionPlan &plan) const;
   double bankWaits(const ScratchpadContractionPlan &plan, double instructions, const TileCopyPlan &copyA,
                    const TileCopyPlan &copyB, double besideUnit, double othersClocks, const CopyEngine *others) const;
-  void chooseGroups(ScratchpadContractionPlan &plan) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
@@ -331,7 +277,7 @@ TileCopyPlan Judge::countCopies(const TiledArray &array, int64_t rows, bool in,
 /// What is done with `rows` rows and `cols` columns of finished sums.
 NestShape Judge::tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
-  TileNest nest(rows, cols, size.n % plan.tileN ? unit.n : 0);
+  TileNest nest(rows, cols, restBlocks(plan) ? unit.n : 0);
   const int64_t bytesC = elementBytes(unit.c.element);
   nest.add(bytesC, true, true, /*isWritten=*/false);
   if (unit.init != UnitInit::ZeroFlag)
@@ -450,42 +396,6 @@ SmallVector<int64_t> Judge::possibleSlices(const MatrixUnit &unit, int64_t tileM
   return slices;
 }
 
-/// Parts of `count` that a queue of `depth` places holds: the most that divide it or, where that is less than half of
-/// the queue, the fewest that it does not hold.
-static int64_t inQueue(int64_t count, int64_t depth) {
-  auto divides = [&](int64_t part) { return count % part == 0; };
-  int64_t most = std::clamp<int64_t>(depth, 1, count);
-  while (!divides(most))
-    --most;
-  if (2 * most >= depth || most == count)
-    return most;
-  int64_t more = depth + 1;
-  while (more < count && !divides(more))
-    ++more;
-  return std::min(more, count);
-}
-
-/// Where a step has more commands than the unit's queue holds they fall into groups that it does, in their order.
-void Judge::chooseGroups(ScratchpadContractionPlan &plan) const {
-  const MatrixUnit &unit = *plan.unit;
-  plan.groupM = plan.tileM;
-  plan.groupN = plan.tileN;
-  plan.groupK = plan.tileK;
-  if (!unit.queueDepth)
-    return;
-  struct {
-    int64_t *group, unit;
-  } loops[] = {{&plan.groupM, unit.m}, {&plan.groupN, unit.n}, {&plan.groupK, unit.k}};
-  if (unit.stationary == 'A')
-    std::swap(loops[0], loops[1]);
-  int64_t depth = unit.queueDepth;
-  for (auto [group, size] : loops) {
-    const int64_t count = *group / size, held = inQueue(count, depth);
-    *group = held * size;
-    depth = held < count ? 1 : depth / held;
-  }
-}
-
 /// Fills in how tiles come in and what they take; false where they do not fit and need not.
 bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
@@ -493,7 +403,7 @@ bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   plan.copyA = operandCopies(a, plan).way;
   plan.copyB = operandCopies(b, plan).way;
   choosePitches(plan);
-  chooseGroups(plan);
+  plan.chooseGroups();
 
   const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
   const int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * elementBytes(unit.c.element));
@@ -530,14 +440,14 @@ int64_t Judge::slicesWithRows(const ScratchpadContractionPlan &plan) const {
 /// columns of a tile by one nest, or one block of the unit's columns after the other.
 double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
-  const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = size.n % plan.tileN, block = blockOfRows(unit);
+  const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = restBlocks(plan), block = blockOfRows(unit);
   auto clocksOf = [&](int64_t cols) {
     return once(knownTails, {plan.unit, rows, cols, plan.slices > 1, rest != 0},
                 [&] { return coreClocks(tailNest(rows, cols, plan), cores, chip); });
   };
   double all = double(tiles - (rest != 0)) * clocksOf(plan.tileN);
   if (rest)
-    all += double(llvm::divideCeil(rest, unit.n)) * clocksOf(unit.n);
+    all += double(rest) * clocksOf(unit.n);
   const double ofTile = blocksOf(size.m, plan.tileM, block) * double(block) / double(plan.tileM);
   return all / double(tiles) * ofTile * double(plan.slices) / double(slicesWithRows(plan));
 }
@@ -564,7 +474,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   const double both = ownWaits(plan, /*loads=*/true);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
   const int64_t slices = slicesWithRows(plan);
-  const double nests = double(plan.rowGroups()) * (size.n % plan.tileN ? 2 : 1); // of whole tiles, and of blocks
+  const double nests = double(plan.groups()) * (restBlocks(plan) ? 2 : 1); // of whole tiles, and of blocks
   const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
                        (nests - 1) * aroundRowsClocks + dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
 
@@ -601,9 +511,10 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
   if (groups > 1) {
     const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
-    double around = aroundGroupClocks;
+    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
+    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
     for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
-      around += !divides(dim, plan.tileAlong(dim)) * existingClocks;
+      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
     issue = groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
     const double after = double(plan.copiesAfter());
     early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
@@ -646,12 +557,6 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;
-}
-
-bool tilewright::isTileForced(const PlanOptions &options) {
-  return llvm::any_of(options.overrides, [](auto &field) {
-    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
-  });
 }
 
 std::optional<ScratchpadContractionPlan>
@@ -709,9 +614,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     weigh(plan);
     if (plan.groups() == 1)
       return;
-    plan.groupM = plan.tileM;
-    plan.groupN = plan.tileN;
-    plan.groupK = plan.tileK;
+    plan.takeOneGroup();
     weigh(plan);
   };
   for (const TiledDimensions &dims : possible) {

@@ -77,6 +77,16 @@ struct ScratchpadContractionPlan : TiledDimensions {
   /// Elements of a tile, and of one instruction of the unit, along m, n or k of the nest.
   int64_t tileAlong(unsigned dim) const { return dim == mDim ? tileM : dim == nDim ? tileN : tileK; }
   int64_t unitAlong(unsigned dim) const { return dim == mDim ? unit->m : dim == nDim ? unit->n : unit->k; }
+  /// Whether all blocks of the unit's shape that tiles have along `dim` exist, for an array of `extent` elements (none:
+  /// dynamic). The last block may exist in part: zeros are copied to its end.
+  bool hasAllBlocks(unsigned dim, std::optional<int64_t> extent) const {
+    return unitAlong(dim) == tileAlong(dim) ||
+           (extent && int64_t(llvm::alignTo(*extent, unitAlong(dim))) % tileAlong(dim) == 0);
+  }
+  /// One group of all commands of a step.
+  void takeOneGroup();
+  /// Where a step has more commands than the unit's queue holds, groups that it does, in their order.
+  void chooseGroups();
   /// Groups of commands of a step, a group of rows of a slice after each, and how many there are of these.
   int64_t groups() const { return (tileM / groupM) * (tileN / groupN) * (tileK / groupK); }
   int64_t rowsOfGroup() const { return llvm::divideCeil(tileM / slices, groups()); }

@@ -129,6 +129,13 @@ AffineExpr ScratchpadContractionNest::left(unsigned dim) {
   return extent && extent.getValue() % p.tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
 }
 
+AffineExpr ScratchpadContractionNest::blocksLeft(unsigned dim) {
+  auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
+  return p.hasAllBlocks(dim, extent ? std::optional(extent.getValue()) : std::nullopt)
+             ? AffineExpr()
+             : (space.extent(dim) - space.at[dim]).ceilDiv(p.unitAlong(dim));
+}
+
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
   TileAxes axes;
   if (tile.access.dims().test(tile.rowDim)) {
@@ -203,11 +210,11 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
   SmallVector<Value> inA = indicesOf(a, stage, m, k), inB = indicesOf(b, stage, k, n);
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
   SmallVector<Value> inC{space.value(tile % 2), space.value(m), space.value(n)}, valid;
-  auto existing = [&](unsigned dim) { return p.unitAlong(dim) < p.tileAlong(dim) ? left(dim) : AffineExpr(); };
-  if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(existing(dim)); }))
+  if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(blocksLeft(dim)); }))
     for (auto [dim, all, first] : {std::tuple(p.mDim, p.groupM, m), {p.nDim, p.groupN, n}, {p.kDim, p.groupK, k}}) {
-      AffineExpr rest = existing(dim);
-      Value exists = space.value(rest ? rest : constant(all));
+      AffineExpr rest = blocksLeft(dim);
+      // The same for all groups: loops leave it to the step.
+      Value exists = space.value(rest ? rest * p.unitAlong(dim) : constant(all));
       if (rest && dim == p.kDim && !isa<AffineConstantExpr>(space.extent(dim))) // a sum over nothing has a zero
         exists = arith::MaxSIOp::create(builder(), space.loc, exists,
                                         arith::ConstantIndexOp::create(builder(), space.loc, 1));

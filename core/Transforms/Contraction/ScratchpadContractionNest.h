@@ -60,6 +60,8 @@ private:
   void allocate(StagedArray &tile);
   /// From the current position to the end of the arrays along m, n or k; null: all tiles are whole there.
   mlir::AffineExpr left(unsigned dim);
+  /// The same in blocks of the unit's shape; null: all tiles have all of theirs.
+  mlir::AffineExpr blocksLeft(unsigned dim);
   /// Copies the tile at the current position into or out of its buffer.
   mlir::Value copy(const StagedArray &tile, mlir::AffineExpr stage, bool in);
   mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage, mlir::AffineExpr group);

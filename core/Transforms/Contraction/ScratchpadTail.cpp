@@ -86,10 +86,10 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
     space.at[p.mDim] = top;
   };
   copies(loads, /*in=*/true);
-  if (p.rowGroups() == 1)
+  if (p.groups() == 1)
     finishRows(tile, slice, slot, constant(0));
   else
-    space.grouped(p.rowGroups(), 0, {}, [&](AffineExpr group, ValueRange) {
+    space.grouped(p.groups(), 0, {}, [&](AffineExpr group, ValueRange) {
       finishRows(tile, slice, slot, group);
       return SmallVector<Value>();
     });
@@ -100,10 +100,10 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
 void ScratchpadContractionNest::finishRows(AffineExpr tile, AffineExpr slice, AffineExpr slot, AffineExpr group) {
   const int64_t rows = p.tileM / p.slices, rowsOfGroup = p.rowsOfGroup();
   AffineExpr top = group * rowsOfGroup;
-  // Where all columns of the tile exist one loop takes them, else one for each block: vectors are whole.
+  // Where all blocks of columns exist one loop takes them, else one for each: vectors are whole.
   const int64_t down = blockOfRows(unit), across = p.unitAlong(p.nDim);
   SmallVector<AffineExpr> lastRow{constant(rowsOfGroup)};
-  if (rows % rowsOfGroup)
+  if (rows != rowsOfGroup * p.groups())
     lastRow.push_back(constant(rows) - top);
   if (AffineExpr rest = left(p.mDim))
     lastRow.push_back(rest.ceilDiv(down) * down - slice * rows - top);
@@ -116,13 +116,12 @@ void ScratchpadContractionNest::finishRows(AffineExpr tile, AffineExpr slice, Af
       });
     });
   };
-  AffineExpr rest = left(p.nDim);
-  if (!rest || across == p.tileN) {
-    finish(constant(0), constant(1), p.tileN);
-  } else {
+  if (AffineExpr exist = blocksLeft(p.nDim)) {
     const int64_t blocks = p.tileN / across;
-    finish(constant(0), {constant(1), rest.floorDiv(p.tileN)}, p.tileN);
-    finish(rest.floorDiv(p.tileN) * blocks, {constant(blocks), rest.ceilDiv(across)}, across);
+    finish(constant(0), {constant(1), exist.floorDiv(blocks)}, p.tileN);
+    finish(exist.floorDiv(blocks) * blocks, {constant(blocks), exist}, across);
+  } else {
+    finish(constant(0), constant(1), p.tileN);
   }
 }
 

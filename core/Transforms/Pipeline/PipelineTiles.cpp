@@ -68,23 +68,29 @@ static Condition compare(IterationSpace &space, AffineExpr left, AffineExpr righ
           arith::CmpIOp::create(space.builder, space.loc, predicate, valueOf(space, left), valueOf(space, right))};
 }
 
-/// The tokens of `body` where the condition holds, else `otherwise`.
-static Tokens ifHolds(IterationSpace &space, Condition condition, ValueRange otherwise, function_ref<Tokens()> body) {
+/// The tokens, `count` of them, of `body` where the condition holds, else of `otherwise`.
+static Tokens either(IterationSpace &space, Condition condition, size_t count, function_ref<Tokens()> body,
+                     function_ref<Tokens()> otherwise) {
   OpBuilder &builder = space.builder;
   if (condition.never)
-    return Tokens(otherwise);
+    return otherwise();
   if (!condition.value)
     return body();
-  auto choice = scf::IfOp::create(builder, space.loc, otherwise.getTypes(), condition.value, /*withElseRegion=*/true);
+  SmallVector<Type> types(count, tile::TokenType::get(builder.getContext()));
+  auto choice = scf::IfOp::create(builder, space.loc, types, condition.value, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(choice.thenBlock());
-  Tokens results = body();
-  if (!otherwise.empty())
-    scf::YieldOp::create(builder, space.loc, results);
-  builder.setInsertionPointToStart(choice.elseBlock());
-  if (!otherwise.empty())
-    scf::YieldOp::create(builder, space.loc, otherwise);
+  for (auto [block, write] : {std::pair(choice.thenBlock(), body), {choice.elseBlock(), otherwise}}) {
+    builder.setInsertionPointToStart(block);
+    Tokens results = write();
+    if (count)
+      scf::YieldOp::create(builder, space.loc, results);
+  }
   return Tokens(choice.getResults());
+}
+
+/// The tokens of `body` where the condition holds, else `otherwise`.
+static Tokens ifHolds(IterationSpace &space, Condition condition, ValueRange otherwise, function_ref<Tokens()> body) {
+  return either(space, condition, otherwise.size(), body, [&] { return Tokens(otherwise); });
 }
 
 namespace {
@@ -295,16 +301,6 @@ Tokens StagedLoop::alternate(IterationSpace &space, AffineExpr outer, AffineExpr
   const size_t ahead = tokensAhead(), outs = outTokens.size();
   ValueRange arrived = carried.take_front(inTokens.size()), left = carried.drop_front(ahead).take_front(outs);
   wait(arrived);
-  // What the second loop's iteration reads.
-  const size_t aheadOfSecond = second.tokensAhead(), outsOfSecond = second.outTokens.size();
-  ValueRange ofSecond = rest.take_front(aheadOfSecond);
-  Tokens restNext = ifHolds(space, finishes, ofSecond, [&] {
-    Tokens next(ofSecond.drop_front(second.inTokens.size())), awaited(ofSecond.take_front(second.inTokens.size()));
-    llvm::append_range(next, second.copyIn(space, second.positionOf(before, inner) + (second.stages - 1), awaited));
-    llvm::append_range(awaited, rest.drop_front(aheadOfSecond).take_front(outsOfSecond));
-    wait(awaited);
-    return next;
-  });
   IRMapping mapping;
   enterShared(space, mapping, outer, inner);
   // The first iteration's end is waited for at once: what it has computed is what the second loop begins with.
@@ -319,44 +315,62 @@ Tokens StagedLoop::alternate(IterationSpace &space, AffineExpr outer, AffineExpr
     init.push_back(mapping.lookupOrDefault(token));
   const size_t own = init.size();
   llvm::append_range(init, arrived);
-  AffineExpr count = builder.getAffineConstantExpr(groupCount());
-  Tokens done = space.reduce(zero, count, init, [&](AffineExpr number, ValueRange tokens) {
-    Tokens next = group(space, mapping, number, tokens.take_front(own));
-    Condition copiesNow{
-        false, arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::eq, valueOf(space, number), copies)};
-    llvm::append_range(next, ifHolds(space, copiesNow, tokens.drop_front(own), [&] {
-                         wait(left);
-                         return copyIn(space, positionOf(outer, inner) + (stages - 1), arrived);
-                       }));
-    AffineExpr groupsOfSecond = builder.getAffineConstantExpr(second.groupCount());
-    Condition works = finishes;
-    if (second.groupCount() < groupCount())
-      works = both(space, works, compare(space, number, groupsOfSecond));
-    ifHolds(space, works, {}, [&] {
-      IRMapping mappingOfSecond;
-      second.enterShared(space, mappingOfSecond, before, inner);
-      second.group(space, mappingOfSecond, number, {});
-      return Tokens();
+  // The loop over groups, with `between` after each of them.
+  auto inTurns = [&](function_ref<void(AffineExpr)> between) {
+    AffineExpr count = builder.getAffineConstantExpr(groupCount());
+    return space.reduce(zero, count, init, [&](AffineExpr number, ValueRange tokens) {
+      Tokens next = group(space, mapping, number, tokens.take_front(own));
+      Condition copiesNow{
+          false, arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::eq, valueOf(space, number), copies)};
+      llvm::append_range(next, ifHolds(space, copiesNow, tokens.drop_front(own), [&] {
+                           wait(left);
+                           return copyIn(space, positionOf(outer, inner) + (stages - 1), arrived);
+                         }));
+      between(number);
+      return next;
     });
-    return next;
-  });
+  };
+  // Two loops instead of a test in one: what is the same for all groups of the second loop stands before them then.
+  Tokens done = either(
+      space, finishes, init.size() + rest.size(),
+      [&] {
+        const size_t aheadOfSecond = second.tokensAhead(), outsOfSecond = second.outTokens.size();
+        ValueRange reads = rest.take_front(second.inTokens.size()), writes = rest.drop_front(aheadOfSecond);
+        Tokens next(rest.take_front(aheadOfSecond).drop_front(reads.size())), awaited(reads);
+        llvm::append_range(next, second.copyIn(space, second.positionOf(before, inner) + (second.stages - 1), awaited));
+        llvm::append_range(awaited, writes.take_front(outsOfSecond));
+        wait(awaited);
+        IRMapping mappingOfSecond;
+        second.enterShared(space, mappingOfSecond, before, inner);
+        AffineExpr groupsOfSecond = builder.getAffineConstantExpr(second.groupCount());
+        Tokens all = inTurns([&](AffineExpr number) {
+          Condition has;
+          if (second.groupCount() < groupCount())
+            has = compare(space, number, groupsOfSecond);
+          ifHolds(space, has, {}, [&] {
+            second.group(space, mappingOfSecond, number, {});
+            return Tokens();
+          });
+        });
+        llvm::append_range(all, next);
+        for (Operation *op : second.out)
+          builder.clone(*op, mappingOfSecond);
+        llvm::append_range(all, writes.drop_front(outsOfSecond));
+        for (Value token : second.outTokens)
+          all.push_back(mappingOfSecond.lookup(token));
+        return all;
+      },
+      [&] {
+        Tokens all = inTurns([](AffineExpr) {});
+        llvm::append_range(all, rest);
+        return all;
+      });
   mapping.map(AffineForOp(groups).getResults(), ArrayRef(done).take_front(own));
   Tokens next(carried.take_front(ahead).drop_front(inTokens.size()));
-  llvm::append_range(next, ArrayRef(done).drop_front(own));
+  llvm::append_range(next, ArrayRef(done).drop_front(own).take_front(arrived.size()));
   for (Value token : outTokens)
     next.push_back(mapping.lookup(token));
-  llvm::append_range(next, restNext);
-  ValueRange out = rest.drop_front(aheadOfSecond);
-  llvm::append_range(next, ifHolds(space, finishes, out, [&] {
-                       Tokens left(out.drop_front(outsOfSecond));
-                       IRMapping mappingOfSecond;
-                       second.enterShared(space, mappingOfSecond, before, inner);
-                       for (Operation *op : second.out)
-                         space.builder.clone(*op, mappingOfSecond);
-                       for (Value token : second.outTokens)
-                         left.push_back(mappingOfSecond.lookup(token));
-                       return left;
-                     }));
+  llvm::append_range(next, ArrayRef(done).drop_front(init.size()));
   return next;
 }
 

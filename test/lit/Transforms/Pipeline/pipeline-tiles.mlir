@@ -139,27 +139,33 @@ func.func @loops_that_depend(%n: index) {
 #inside = affine_map<(p, q) -> (0, p, q)>
 
 // A group of the unit's commands, and a group of the rows of the tile before, in turns. The next step's copy follows group 1,
-// in a tile's first step group 0, since the unit's results are read next.
+// in a tile's first step group 0, since the unit's results are read next. Steps that finish nothing have a loop of their own.
 // CHECK-LABEL: func.func @groups
 // CHECK:     affine.for %[[T:.*]] = 0 to %arg2 iter_args
 // CHECK:       affine.for %[[S:.*]] = 0 to 4 iter_args(%[[IN:[^ ]*]] = %{{[^,]*}}, %[[AHEAD:[^ ]*]] = %{{[^,]*}}, %[[LAST:[^ ]*]] =
 // CHECK:         %[[LATER:.*]] = arith.cmpi slt, %{{.*}}, %[[T]]
+// CHECK:         %[[FINISHES:.*]] = arith.andi %[[LATER]], %{{.*}}
 // CHECK:         tile.wait %[[IN]]
 // CHECK:         %[[AFTER:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : index
-// CHECK:         %[[DONE:.*]]:2 = affine.for %[[G:.*]] = 0 to 4 iter_args(%{{[^ ]*}} = %{{[^,]*}}, %[[NEXT:[^ ]*]] = %[[IN]])
-// CHECK:           %[[WORK:.*]] = tile.multiply
-// CHECK:           %[[NOW:.*]] = arith.cmpi eq, %[[G]], %[[AFTER]]
-// CHECK:           %[[COPIED:.*]] = scf.if %[[NOW]] -> (!tile.token)
-// CHECK-NEXT:        tile.wait %[[LAST]]
-// CHECK:             tile.copy %arg0
-// CHECK:             scf.yield %[[NEXT]]
-// CHECK:           %[[HAS:.*]] = arith.cmpi slt, %[[G]], %{{.*}}
-// CHECK:           %[[ROWS:.*]] = arith.andi %{{.*}}, %[[HAS]]
-// CHECK:           scf.if %[[ROWS]]
-// CHECK:             affine.for
-// CHECK:           affine.yield %[[WORK]], %[[COPIED]]
-// CHECK:         scf.if
+// CHECK:         scf.if %[[FINISHES]] -> (!tile.token, !tile.token, !tile.token, !tile.token)
+// CHECK:           affine.for %[[G:.*]] = 0 to 4 iter_args(%{{[^ ]*}} = %{{[^,]*}}, %[[NEXT:[^ ]*]] = %[[IN]])
+// CHECK:             %[[WORK:.*]] = tile.multiply
+// CHECK:             %[[NOW:.*]] = arith.cmpi eq, %[[G]], %[[AFTER]]
+// CHECK:             %[[COPIED:.*]] = scf.if %[[NOW]] -> (!tile.token)
+// CHECK-NEXT:          tile.wait %[[LAST]]
+// CHECK:               tile.copy %arg0
+// CHECK:               scf.yield %[[NEXT]]
+// CHECK:             %[[HAS:.*]] = arith.cmpi slt, %[[G]], %{{.*}}
+// CHECK:             scf.if %[[HAS]]
+// CHECK:               affine.for
+// CHECK:             affine.yield %[[WORK]], %[[COPIED]]
 // CHECK:           tile.copy {{.*}} to %arg1
+// CHECK:         } else {
+// CHECK:           affine.for %{{.*}} = 0 to 4
+// CHECK:             tile.multiply
+// CHECK:             tile.copy %arg0
+// CHECK-NOT:         affine.for
+// CHECK:             affine.yield
 // CHECK:     affine.for %{{.*}} = 0 to 2
 // CHECK:       affine.for %{{.*}} = 0 to 2
 // CHECK-NOT: tile.groups
