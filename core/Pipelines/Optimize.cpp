@@ -78,7 +78,8 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createSplitStrides());
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   }
-  if (launches) { // else after kernels that are equal have become one
+  // Elsewhere after kernels that are equal have become one.
+  if (launches) {
     pm.addNestedPass<func::FuncOp>(createTileCanonicalizer());
     pm.addNestedPass<func::FuncOp>(createCSEPass());
   }

@@ -12,7 +12,6 @@ from conftest import BUILD, FULL, SANITIZERS
 #: and libraries.
 COMPILERS = {"CC": "clang-22", "CXX": "clang++-22", "LDFLAGS": "-fuse-ld=lld"} if shutil.which("clang++-22") else {}
 #: The kind of build that plugins are made in.
-
 RELEASE = ["-DCMAKE_BUILD_TYPE=Release"]
 #: The headers of a plugin are most of the 17 seconds that a small one takes to compile. The projects of the tests take them precompiled:
 #: what a plugin may include, with the definition and the flags of a plugin.

@@ -67,7 +67,7 @@ def check(tool, folder, chip, slices, text, *words, **fields):
 
 
 PRODUCTS = cases(
-    (CHIPS if FULL else CHIPS[1::2], KINDS), {"slices": [2, 4], "m": [97, 1, 64, 13], "n": [64, 97, 1, 13], "k": [97, 256, 13, 1], "trans_a": [False, True],
+    (CHIPS, KINDS), {"slices": [2, 4], "m": [97, 1, 64, 13], "n": [64, 97, 1, 13], "k": [97, 256, 13, 1], "trans_a": [False, True],
                      "trans_b": [False, True], "batch": [None, 1, 3], "tail": TAILS, "dynamic": [False, True]},
     lambda case: has_unit(case) and has_tail(case) and is_deep(case))
 

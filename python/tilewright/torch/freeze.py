@@ -219,9 +219,6 @@ class Forms:
         if not all(isinstance(v, FakeTensor) and is_static((*v.shape, *v.stride())) for v in values if is_tensor(v)):
             return target(*values)
         forms = [form_of(v) for v in values]
-        if torch.Tag.pointwise in target.tags and first.dtype.is_floating_point and first.is_contiguous() and \
-                len({form for form, v in zip(forms, values) if is_tensor(v)}) == 1:
-            return first
         for form, value in zip(forms, values):
             if is_tensor(value):
                 self.tensors.setdefault(form, value)
