@@ -143,6 +143,13 @@ def test_tiles_of_one_step(emulated, way, size, stages):
     assert plan["stages"] == stages and clocks == pytest.approx(plan["clocks"], rel=0.17)
 
 
+def test_groups_of_which_nothing_exists(emulated):
+    """Of the tile at the right edge only the first group of columns has some, and of the last step the first two groups of terms. Where the
+    others lie in the scratchpad are terms of the step whose stage this one has: they are not added."""
+    plan, _, _ = emulated("accelerator:npu", 128, 168, 432, "bf16", force="tile_m=128,tile_n=128,tile_k=128", modes=True)
+    assert plan["tile"] == [128, 128, 128] and plan["group"] == [128, 64, 32]
+
+
 def test_rows_whose_length_is_known(emulated):
     """One tile across: its rows are moved without tests of their length. No engine can address them."""
     plan, clocks, _ = emulated("accelerator:npu", 1025, 33, 70, "i8")

@@ -30,26 +30,27 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
-static constexpr double aroundStepClocks = 150;
-/// And for one group of these commands, beside them: its loop 4, first addresses 5, the end of their loop 2, what
-/// commits and counts them 4, the branch past the copies 2. These numbers are counted in the LLVM dialect that the
-/// emulator runs.
-static constexpr double aroundGroupClocks = 17;
+/// Instructions of the core for one step of k beside its commands and copies: loops, stages of buffers, waits, and the
+/// tile and step of the next copy; 17 to 60, as tiles are one or several. Like the numbers below these are counted in
+/// the LLVM dialect that the emulator runs: what more steps, or more groups, add to a core's instructions.
+static constexpr double aroundStepClocks = 40;
+/// And for one group of these commands, beside them: its loop 4, what commits and counts them 3, the branch past the
+/// copies 2.
+static constexpr double aroundGroupClocks = 9;
 /// Where groups follow each other along two of rows, columns and terms, or three, for each further one: quotient and
 /// remainder of the group's number, with tests of their signs, and its part of the addresses.
-static constexpr double furtherGroupClocks = 16;
+static constexpr double furtherGroupClocks = 12;
 /// For each of rows, columns and terms of which a group may have fewer: what is left for it, and the least of both.
 static constexpr double existingClocks = 4;
 /// For each further nest of rows of a slice: its last row 5, first addresses 3, the end of its loop 2.
 static constexpr double aroundRowsClocks = 10;
 /// Of a step for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
-/// compared.
-static constexpr double dynamicStepClocks = 45;
+/// compared; 14 for m, 40 for k, 75 for all.
+static constexpr double dynamicStepClocks = 25;
 /// And of m and n for each slice of the tail.
 static constexpr double dynamicSliceClocks = 55;
-/// What a slice without rows takes: its tests, and waits for commands that move nothing.
-static constexpr double emptySliceClocks = 200;
+/// What a slice without rows takes beside its nests of rows: tests, and waits for commands that move nothing.
+static constexpr double emptySliceClocks = 150;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 /// Versions of a nest of dynamic sizes: each is as much code as the first one.
@@ -298,8 +299,8 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
   double clocks = 0;
   int64_t turns = 1;
   for (int64_t count : {uk, unit.stationary == 'A' ? um : un, unit.stationary == 'A' ? un : um}) {
+    clocks += count > 1 ? turns * (loopClocks + count * commandClocks) : 0; // loopClocks: it begins, and ends
     turns *= count;
-    clocks += count > 1 ? turns * commandClocks : 0;
   }
   return std::max(clocks, commandClocks);
 }
@@ -475,8 +476,9 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
   const int64_t slices = slicesWithRows(plan);
   const double nests = double(plan.groups()) * (restBlocks(plan) ? 2 : 1); // of whole tiles, and of blocks
+  const double ofDynamicSlice = dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
   const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
-                       (nests - 1) * aroundRowsClocks + dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
+                       (nests - 1) * aroundRowsClocks + ofDynamicSlice;
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
@@ -550,8 +552,9 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   StagedTime finish{
       {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())}, slices};
   // The last results are there after the unit's latency.
+  const double empty = emptySliceClocks + (nests - 1) * (aroundRowsClocks + loopClocks) + ofDynamicSlice;
   plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
-                emptySliceClocks * double(own * (plan.slices - slices));
+                empty * double(own * (plan.slices - slices));
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;

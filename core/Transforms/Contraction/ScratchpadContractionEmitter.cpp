@@ -33,10 +33,6 @@ void ScratchpadContractionNest::emit() {
   stepCount = kBlocks;
   for (unsigned d : p.otherK)
     stepCount = stepCount * space.extent(d);
-  if (!isa<AffineConstantExpr>(stepCount)) { // a sum over nothing is one step of zeros
-    Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
-    stepCount = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(stepCount), one));
-  }
   AffineExpr tiles = tilesM * tilesN;
   for (unsigned d : p.outer)
     tiles = tiles * space.extent(d);
@@ -51,6 +47,12 @@ void ScratchpadContractionNest::emit() {
   auto member = [&](AffineExpr index) {
     number = index;
     stride = constant(working);
+    atLeastOne(stepCount); // a sum over nothing is one step of zeros
+    if (!isMember) {
+      // A core without tiles divides by none of these: so quotients that are the same for all steps may stand before.
+      atLeastOne(tilesM);
+      atLeastOne(tilesN);
+    }
     AffineExpr own = known && known.getValue() % working == 0 ? constant(known.getValue() / working)
                                                               : (tiles - number).ceilDiv(working);
     core(own);
@@ -58,6 +60,13 @@ void ScratchpadContractionNest::emit() {
   if (isMember)
     return member(constant(0));
   space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) { member(index.front()); });
+}
+
+void ScratchpadContractionNest::atLeastOne(AffineExpr &count) {
+  if (isa<AffineConstantExpr>(count))
+    return;
+  Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
+  count = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(count), one));
 }
 
 Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {

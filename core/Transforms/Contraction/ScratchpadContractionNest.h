@@ -52,6 +52,8 @@ private:
     return mlir::AffineMap::get(2, 0, results, builder().getContext());
   }
 
+  /// Lets a count that is not known be one where it is less, for a core's program.
+  void atLeastOne(mlir::AffineExpr &count);
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
