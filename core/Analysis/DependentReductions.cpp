@@ -543,6 +543,10 @@ const Term *ChainReader::termOf(Value value, const RawStatement &raw) {
     term.isReduced = term.map.isFunctionOfDim(chain.common);
     if (term.writer >= 0) {
       const ReductionStatement &from = chain.statements[term.writer];
+      // A guarded extremum that a nest of its own stores is read as if it stood here, so that it may be a base.
+      if (from.place == ReductionStatement::Place::After && !from.combine && term.map == from.map &&
+          from.term->kind == Term::Kind::Op && guardedExtremum(from.term))
+        return values[value] = from.term;
       term.isDependent =
           from.isState || from.place == ReductionStatement::Place::After ||
           (from.place == ReductionStatement::Place::Step && (from.pairs.size() != 1 || !from.pairs.front().isPlain()));

@@ -320,9 +320,7 @@ unsigned PairSplitter::baseOf(ReductionBase base) {
   return chain.bases.size() - 1;
 }
 
-/// m of `value`: m itself, or m where it is not the infinity that it begins with, else a number. At a base, which is
-/// never that infinity, both are the base. Null: another function.
-static const Term *guardedExtremum(const Term *value) {
+const Term *tilewright::guardedExtremum(const Term *value) {
   if (value->kind == Term::Kind::Load)
     return value;
   if (value->name != "arith.select" || value->operands[0]->name != "arith.cmpf")

@@ -25,6 +25,10 @@ namespace tilewright {
 /// where the function is not separable with at most 4 pairs, or the reduction cannot take them.
 mlir::LogicalResult splitStatement(DependentReductions &chain, ReductionStatement &statement, std::string &reason);
 
+/// m of `value`: m itself, which is loaded, or m where it is not the infinity that it begins with, else a number. At a
+/// base, which is never that infinity, both are the base. Null: another function.
+const Term *guardedExtremum(const Term *value);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_SEPARABLEPAIRS_H

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// A unit that a group of subgroups issues reads A and B in the scratchpad, where
-/// lanes put them line by line, or A in registers:
+/// lanes put them line by line, or A in registers; the index of a sparse A comes in registers:
 ///
 ///   copy A, B | fence before engines | barrier | fence of registers | unit | commit | wait | store C
 ///
@@ -35,9 +35,13 @@ using namespace tilewright::conformance;
 
 static constexpr int64_t linesOfGroup = 8, tileAlign = 1024;
 
+/// Elements of a line along k.
+static int64_t lineElements(const MatrixUnit &unit, const UnitOperand &operand) {
+  return &operand == &unit.a ? unit.depthOfA() : unit.k;
+}
 /// Bytes of a line along k.
 static int64_t lineBytes(const MatrixUnit &unit, const UnitOperand &operand) {
-  return scratchpadBytes(operand, unit.k);
+  return scratchpadBytes(operand, lineElements(unit, operand));
 }
 
 /// Bytes of an operand's tile in the scratchpad: rows of A, columns of B.
@@ -130,7 +134,7 @@ struct Writer {
   void copy(bool isA, Value source, Value destination) {
     const UnitOperand &operand = isA ? unit.a : unit.b;
     const int64_t together = std::max<int64_t>(1, packedElements(operand)), line = lineBytes(unit, operand);
-    const int64_t bytes = scratchpadBytes(operand, together), perLine = unit.k / together;
+    const int64_t bytes = scratchpadBytes(operand, together), perLine = lineElements(unit, operand) / together;
     auto *head = function.addBlock(), *body = function.addBlock(), *after = function.addBlock();
     Value number = head->addArgument(b.getI32Type(), loc);
     LLVM::BrOp::create(b, loc, ValueRange(lane), head);
@@ -326,6 +330,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
     types = {VectorType::get(unit.a.layout.numElements(), elementType(unit.a.element, &context)), i64, i64, registers};
   const bool inBlock = accumulatesInBlock(unit);
   Type result = registers;
+  if (unit.sparsity)
+    types.push_back(VectorType::get(unit.sparsity->index.layout.numElements(), b.getI8Type()));
   if (inBlock) {
     types = {i64, i64, i64, i64, b.getI32Type()};
     for (size_t i = 0; unit.scales && i < unit.scales->operands().size(); ++i)
@@ -392,6 +398,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
     writer.addTo(place, registers, ofBlock->multiply(callee, operands));
   } else {
     operands.push_back(writer.load(place, registers));
+    if (unit.sparsity)
+      operands.push_back(
+          writer.load(ofLane(entry->getNumArguments() - 1, unit.sparsity->index), cast<VectorType>(types.back())));
     ops.beginUnits(b, loc);
     Value total = LLVM::CallOp::create(b, loc, callee, operands).getResult();
     ops.commitUnits(b, loc);

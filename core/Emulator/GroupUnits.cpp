@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Such a unit reads matrices that descriptors give, or A from registers, and
+/// Such a unit reads matrices that descriptors give, or A and the index of a sparse A from registers, and
 /// writes registers while the lanes go on. Until a wait gives them back, the registers are kept here and
 /// the lanes hold NaN with a number instead:
 ///
@@ -54,8 +54,8 @@ char *tilewright::elementOf(const DescribedMatrix &matrix, const UnitOperand &op
 /// The lines of an operand (0: A, 1: B) and their bytes.
 static std::pair<int64_t, int64_t> linesOf(const MatrixUnit &unit, int operand, bool kInner) {
   const UnitOperand &o = operand == 0 ? unit.a : unit.b;
-  const int64_t free = operand == 0 ? unit.m : unit.n;
-  return kInner ? std::pair(free, scratchpadBytes(o, unit.k)) : std::pair(unit.k, scratchpadBytes(o, free));
+  const int64_t free = operand == 0 ? unit.m : unit.n, k = operand == 0 ? unit.depthOfA() : unit.k;
+  return kInner ? std::pair(free, scratchpadBytes(o, k)) : std::pair(k, scratchpadBytes(o, free));
 }
 
 bool tilewright::readDescribed(Lane &lane, const Order &order, uint32_t site, const MatrixUnit &unit, int operand,
@@ -87,17 +87,12 @@ bool tilewright::readDescribed(Lane &lane, const Order &order, uint32_t site, co
 void GroupIssue::run(Accumulator &sums) const {
   llvm::SmallVector<char *, 128> frames;
   const MatrixUnit &unit = runner->unit;
-  // Of each lane A, where it comes from registers, then C.
-  const int64_t bytes = runner->registerBytes(2), frameBytes = runner->registerOffset(2) + bytes;
-  std::vector<char> together;
-  if (!registers.empty()) {
-    together.resize(frameBytes * runner->lanes);
-    for (int64_t lane = 0; lane < runner->lanes; ++lane) {
-      char *frame = together.data() + lane * frameBytes;
-      std::memcpy(frame, registers.data() + lane * runner->registerBytes(0), runner->registerBytes(0));
-      std::memcpy(frame + runner->registerOffset(2), sums.registers.data() + lane * bytes, bytes);
-    }
-  }
+  // Of each lane what the instruction was given, with C as it is now.
+  const int64_t bytes = runner->registerBytes(2), frameBytes = runner->memoryOffset(0);
+  std::vector<char> together = registers;
+  for (int64_t lane = 0; lane < runner->lanes && !together.empty(); ++lane)
+    std::memcpy(together.data() + lane * frameBytes + runner->registerOffset(2), sums.registers.data() + lane * bytes,
+                bytes);
   for (int64_t lane = 0; lane < runner->lanes; ++lane)
     frames.push_back(registers.empty() ? sums.registers.data() + lane * bytes - runner->registerOffset(2)
                                        : together.data() + lane * frameBytes);
@@ -178,14 +173,12 @@ void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &run
                                               frameOf(&first) + runner.memoryOffset(i), sizeof(MemoryOperand)) != 0)
           return misuse("the lanes of the group give different descriptors");
     }
+    for (const Lane *each : lanes)
+      if (runner.memoryOffset(0) > runner.registerOffset(2) + runner.registerBytes(2) || !runner.inMemory(0))
+        issue.registers.insert(issue.registers.end(), frameOf(each), frameOf(each) + runner.memoryOffset(0));
     for (int i = 0; i < 2; ++i) {
-      if (!runner.inMemory(i)) {
-        const int64_t bytes = runner.registerBytes(i);
-        issue.registers.resize(bytes * lanes.size());
-        for (auto [lane, each] : llvm::enumerate(lanes))
-          std::memcpy(issue.registers.data() + lane * bytes, frameOf(each) + runner.registerOffset(i), bytes);
+      if (!runner.inMemory(i))
         continue;
-      }
       MemoryOperand given;
       std::memcpy(&given, frameOf(&first) + runner.memoryOffset(i), sizeof(given));
       if (given.form == MemoryOperand::Rows || !machine.kernels->table.tiledMatrix)

@@ -84,7 +84,7 @@ struct GroupIssue {
   const UnitRunner *runner = nullptr;
   uint32_t stamp = 0; // the same in all lanes of the group
   DescribedMatrix operands[2];
-  std::vector<char> registers; // of A, lane after lane; empty: it is described
+  std::vector<char> registers; // of all operands, lane after lane; empty: only C lies there
   void run(Accumulator &sums) const;
 };
 /// Registers of a group of lanes that units under way write.

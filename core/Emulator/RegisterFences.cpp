@@ -102,9 +102,12 @@ void RegisterFenceCheck::collect() {
       fresh = callee == "wait_units" || (unit >= 0 && kernels.impl->units[unit].unit.scopeCount > 1);
       if (fresh) {
         exchanges.push_back({call, unit, {}, {}});
+        const UnitRunner *runner = unit >= 0 ? &kernels.impl->units[unit] : nullptr;
+        const int besides = 3; // operands but A, B and C, which need no fence
         for (LLVM::StoreOp store : stores) {
           int64_t byte = byteOf(store.getAddr());
-          if (unit >= 0 && byte >= kernels.impl->units[unit].memoryOffset(0)) // a descriptor
+          if (runner && byte >= (runner->operands() > besides ? runner->registerOffset(besides)
+                                                              : runner->memoryOffset(0))) // or a descriptor
             continue;
           exchanges.back().given.push_back({byte, store.getValue()});
           taker[store] = exchanges.size() - 1;

@@ -185,7 +185,7 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
   }
 }
 
-/// The index of a sparse A: integers over the lanes, as A is.
+/// The index of a sparse A: integers over the lanes of C. A lies there, too, or where the unit reads it by itself.
 static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
   const bool isTaken = llvm::is_contained(unit.emit.arguments, "IndexA");
   if (!unit.sparsity) {
@@ -201,12 +201,15 @@ static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
   if (isFloat(index.element) || isSigned(index.element) || bitWidth(index.element) != 8)
     messages.push_back(
         formatv("field 'indexA' holds {0}; places of elements in a group are bytes, u8", elementName(index.element)));
-  for (const auto &[name, operand] : {std::pair("a", &unit.a), std::pair("indexA", &index)})
-    if (operand->residence != Residence::LaneRegisters)
-      messages.push_back(
-          formatv("field 'indexA' describes places of elements, but field '{0}' does not lie in registers "
-                  "over lanes; a sparse operand and its index are InRegisters<...>",
-                  name));
+  if (index.residence != Residence::LaneRegisters || unit.scopeLevel.empty())
+    messages.push_back("field 'indexA' describes places of elements, but does not lie in registers over the lanes of a "
+                       "'scope'; the index of a sparse operand is InRegisters<...> of a Group<...>");
+  if (unit.a.residence != Residence::LaneRegisters && unit.a.residence != Residence::Scratchpad)
+    messages.push_back("field 'indexA' describes places of elements, but field 'a' lies neither in registers over "
+                       "lanes nor in a scratchpad; a sparse operand is InRegisters<...> or InScratchpad<...>");
+  if (unit.a.residence == Residence::Scratchpad && index.storage.empty())
+    messages.push_back("field 'indexA' has no 'storage', the register in which a unit that reads A in a scratchpad "
+                       "takes the places of a lane; give it one, such as \"i32\"");
   if (index.layout.numLanes() != unit.c.layout.numLanes())
     messages.push_back(formatv("the layout of field 'indexA' has {0} lanes, that of field 'c' {1}",
                                index.layout.numLanes(), unit.c.layout.numLanes()));

@@ -115,6 +115,10 @@ class SparseOf<string name> {
 }
 defvar SparseUnits = SparseOf<"mma_sp">;
 defvar OrderedUnits = SparseOf<"mma_sp_ordered">.ada;
+/// wgmma.mma_async.sp.
+defvar SparseGroupUnits = !foldl([]<MatrixUnit>, [32, 64, 128, 192, 256], sofar, n, !listconcat(sofar, !foreach(each,
+    ["32_f16_f32", "32_bf16_f32", "64_i8_i32", "64_u8_i32", "64_e4m3_f32", "64_e5m2_f32", "64_e4m3_e5m2_f32", "64_e5m2_e4m3_f32"],
+    !cast<MatrixUnit>("wgmma_sp_m64n" # n # "k" # each))));
 
 /// Those with scales: of each width of a tile one type for both operands, of some all pairs.
 defvar ScaledUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar,
@@ -293,7 +297,7 @@ class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 an
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
-  let units = HopperUnits # OrderedUnits;
+  let units = HopperUnits # OrderedUnits # SparseGroupUnits;
   let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ordered # LanePrices<1, 1, 2>.each;
 }
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }

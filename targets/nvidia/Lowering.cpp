@@ -16,6 +16,7 @@
 #include "mlir/IR/Matchers.h"
 #include "targets/nvidia/Chips.h"
 #include "tilewright/BlockAccumulators.h"
+#include "tilewright/IndexedUnits.h"
 #include "tilewright/Residency.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/bit.h"
@@ -25,7 +26,7 @@ using namespace tilewright;
 
 namespace {
 
-class NvidiaLaneOps : public LaneOps, public BlockAccumulators, public BlockScales {
+class NvidiaLaneOps : public LaneOps, public BlockAccumulators, public BlockScales, public IndexedUnits {
 public:
   explicit NvidiaLaneOps(const TargetDescription &chip)
       : LaneOps(chip),
@@ -159,9 +160,7 @@ public:
                  Value c) const override {
     MLIRContext *context = builder.getContext();
     auto vector = cast<VectorType>(c.getType());
-    const bool readsC = !matchPattern(c, m_AnyZeroFloat()) && !matchPattern(c, m_Zero());
-    if (!readsC) // registers need not be cleared
-      c = LLVM::PoisonOp::create(builder, loc, vector);
+    const bool readsC = takeSums(builder, loc, c);
     if (isa<VectorType>(a.getType()))
       return emitOfRegisters(builder, loc, unit, a, b, bKInner, c, readsC);
     auto type =
@@ -211,6 +210,45 @@ public:
         layout(aKInner), layout(!bKInner), overflow);
     int64_t next = 0;
     return vectorOf(builder, loc, result, vector, next);
+  }
+
+  /// The dialect has no op for it. Of elements with two orders in the scratchpad the text says which, of floats the
+  /// factors of A and B, 1.
+  Value emitIndexedUnit(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
+                        bool bKInner, Value c, Value index) const override {
+    if (!a.getType().isInteger(64) || !index.getType().isInteger(32))
+      return {};
+    const bool readsC = takeSums(builder, loc, c);
+    std::string last;
+    if (isFloat(unit.a.element))
+      last = ", 1, 1";
+    if (bitWidth(unit.a.element) == 16)
+      last += std::string(aKInner ? ", 0" : ", 1") + (bKInner ? ", 0" : ", 1");
+    auto nameOf = [](ElementKind element) -> const char * {
+      switch (element) {
+      case ElementKind::F16:
+        return "f16";
+      case ElementKind::BF16:
+        return "bf16";
+      case ElementKind::I8:
+        return "s8";
+      case ElementKind::U8:
+        return "u8";
+      case ElementKind::F8E4M3:
+        return "e4m3";
+      case ElementKind::F8E5M2:
+        return "e5m2";
+      case ElementKind::I32:
+        return "s32";
+      default:
+        return "f32";
+      }
+    };
+    constexpr const char *selector = ", 0"; // all lanes hold what those that it names hold
+    return multiplyByAssembly(
+        builder, loc, unit, "wgmma.mma_async.sp",
+        (Twine(nameOf(unit.c.element)) + "." + nameOf(unit.a.element) + "." + nameOf(unit.b.element)).str(),
+        {{a}, {b}, {index}}, selector, readsC, last, c);
   }
 
   //===-- tcgen05 -----------------------------------------------------------===//
@@ -406,45 +444,66 @@ private:
     return result;
   }
 
-  /// A from registers, which the op of the dialect does not have.
-  static Value emitOfRegisters(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, Value b, bool bKInner,
-                               Value c, bool readsC) {
-    auto sums = cast<VectorType>(c.getType()), own = cast<VectorType>(a.getType());
-    const int64_t count = sums.getNumElements(), words = own.getNumElements() * own.getElementTypeBitWidth() / 32;
-    SmallVector<Value> operands;
-    for (int64_t i = 0; i < count; ++i)
-      operands.push_back(LLVM::ExtractElementOp::create(builder, loc, c, i32(builder, loc, i)));
-    Value packed = LLVM::BitcastOp::create(builder, loc, VectorType::get(words, builder.getI32Type()), a);
-    for (int64_t i = 0; i < words; ++i)
-      operands.push_back(LLVM::ExtractElementOp::create(builder, loc, packed, i32(builder, loc, i)));
-    operands.push_back(b);
-    std::string results, constraints, ties;
+  /// Whether a unit reads what `c` holds; else that is made undefined: registers need not be cleared.
+  static bool takeSums(OpBuilder &builder, Location loc, Value &c) {
+    const bool readsC = !matchPattern(c, m_AnyZeroFloat()) && !matchPattern(c, m_Zero());
+    if (!readsC)
+      c = LLVM::PoisonOp::create(builder, loc, c.getType());
+    return readsC;
+  }
+
+  /// An instruction `name`.sync.aligned.SHAPE.`types` that the dialect has no op for: its sums, then `operands`, each
+  /// one register or a list of them; then the text `middle`, whether it reads its sums, and the text `last`.
+  static Value multiplyByAssembly(OpBuilder &builder, Location loc, const MatrixUnit &unit, StringRef name,
+                                  StringRef types, ArrayRef<SmallVector<Value>> operands, StringRef middle, bool readsC,
+                                  StringRef last, Value c) {
+    auto sums = cast<VectorType>(c.getType());
+    const int64_t count = sums.getNumElements();
+    SmallVector<Value> all;
+    std::string results, constraints, ties, given;
     for (int64_t i = 0; i < count; ++i) {
+      all.push_back(LLVM::ExtractElementOp::create(builder, loc, c, i32(builder, loc, i)));
       results += (i ? ",$" : "$") + std::to_string(i);
-      constraints += "=f,";
-      ties += "," + std::to_string(i);
+      constraints += sums.getElementType().isF32() ? "=f," : "=r,";
+      ties += (i ? "," : "") + std::to_string(i);
     }
-    std::string given;
-    for (int64_t i = 0; i < words; ++i)
-      given += (i ? ",$" : "$") + std::to_string(2 * count + i);
-    const char *element = unit.a.element == ElementKind::F16 ? "f16" : "bf16";
+    for (const SmallVector<Value> &operand : operands) {
+      const bool isList = operand.size() > 1;
+      given += isList ? ", {" : ", ";
+      for (auto [i, word] : llvm::enumerate(operand)) {
+        given += (i ? ",$" : "$") + std::to_string(count + all.size());
+        ties += word.getType().isInteger(64) ? ",l" : ",r";
+        all.push_back(word);
+      }
+      given += isList ? "}" : "";
+    }
     std::string shape = "m" + std::to_string(unit.m) + "n" + std::to_string(unit.n) + "k" + std::to_string(unit.k);
-    std::string text = std::string("{ .reg .pred p; setp.ne.b32 p, ") + (readsC ? "1" : "0") +
-                       ", 0; wgmma.mma_async.sync.aligned." + shape + ".f32." + element + "." + element + " {" +
-                       results + "}, {" + given + "}, $" + std::to_string(2 * count + words) + ", p, 1, 1, " +
-                       (bKInner ? "0" : "1") + "; }";
-    constraints += StringRef(ties).drop_front().str();
-    for (int64_t i = 0; i < words; ++i)
-      constraints += ",r";
-    constraints += ",l";
+    std::string text =
+        (Twine("{ .reg .pred p; setp.ne.b32 p, ") + (readsC ? "1" : "0") + ", 0; " + name + ".sync.aligned." + shape +
+         "." + types + " {" + results + "}" + given + middle + ", p" + last + "; }")
+            .str();
     Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(count, sums.getElementType()));
     Value result =
-        LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), operands, text, constraints,
+        LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), all, text, constraints + ties,
                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
             .getResult(0);
     int64_t next = 0;
     return vectorOf(builder, loc, result, sums, next);
+  }
+
+  /// A from registers.
+  static Value emitOfRegisters(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, Value b, bool bKInner,
+                               Value c, bool readsC) {
+    auto own = cast<VectorType>(a.getType());
+    const int64_t words = own.getNumElements() * own.getElementTypeBitWidth() / 32;
+    Value packed = LLVM::BitcastOp::create(builder, loc, VectorType::get(words, builder.getI32Type()), a);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < words; ++i)
+      registers.push_back(LLVM::ExtractElementOp::create(builder, loc, packed, i32(builder, loc, i)));
+    const std::string element = unit.a.element == ElementKind::F16 ? "f16" : "bf16";
+    return multiplyByAssembly(builder, loc, unit, "wgmma.mma_async", "f32." + element + "." + element, {registers, {b}},
+                              "", readsC, std::string(", 1, 1, ") + (bKInner ? "0" : "1"), c);
   }
 
   bool copies, hasTensorMemory;

@@ -78,9 +78,9 @@ foreach ea = [f8e4m3, f8e5m2] in {
 /// mma.sp: A keeps two of four elements along k, of tf32 one of two, so that it lies as that of a dense `mma` of half the k,
 /// which takes the same time. The places, two bits each, are a word of each lane. Of 8-bit elements that is 16 of a row; else
 /// lanes t of 0 and 1 have a half of k of two rows, and lanes of 2 and 3, which sparsity selector 1 would name, the same.
-/// Layouts: CuTe's traits of sparse MMA of SM80 and SM120 (test/unit/MatrixOracles.csv).
-class MmaPlaces<int pack>
-    : Layout<!if(!eq(pack, 4), [[8, 0], [0, 16]], [[0, !mul(4, pack)], [0, 0]]) # [[1, 0], [2, 0], [4, 0]],
+/// Layouts: CuTe's traits of sparse MMA of SM80, SM90 and SM120 (test/unit/MatrixOracles.csv). `warps`: bits of their number.
+class MmaPlaces<int pack, list<list<int>> warps = []>
+    : Layout<!if(!eq(pack, 4), [[8, 0], [0, 16]], [[0, !mul(4, pack)], [0, 0]]) # [[1, 0], [2, 0], [4, 0]] # warps,
              [[0, 1], [0, 2]] # !if(!eq(pack, 4), [[0, 4], [0, 8]], !if(!eq(pack, 2), [[0, 4], [8, 0]], [[8, 0]]))>;
 class InWord<Layout layout> : Operand<u8, InRegisters<layout>> { let storage = "i32"; }
 class MmaSparse<string variant, int k, Elem ea, Elem eb, Elem ec, int pack, string types, int cycles = 8>
@@ -173,6 +173,28 @@ foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   def wgmma_m64n # n # k32_e5m2_f32 : Wgmma<n, f8e5m2, f8e5m2, f32, 8>;
   def wgmma_m64n # n # k32_e4m3_e5m2_f32 : Wgmma<n, f8e4m3, f8e5m2, f32, 8>;
   def wgmma_m64n # n # k32_e5m2_e4m3_f32 : Wgmma<n, f8e5m2, f8e4m3, f32, 8>;
+}
+
+/// wgmma.mma_async.sp: A keeps two of four elements along k, so that its lines are those of a dense unit of half the k, which
+/// takes the same time. A lane has the places of its rows as in mma.sp, also of sparsity selector 0.
+class WgmmaSparse<int n, Elem ea, Elem eb, Elem sum, int width> : Wgmma<n, ea, eb, sum, !div(width, 2)> {
+  let a = Operand<ea, SharedA<width>>;
+  let b = Operand<eb, SharedB<width>>;
+  let sumBits = Wgmma<n, ea, eb, sum, width>.sumBits;
+  let sparseKept = 2;
+  let sparseGroup = 4;
+  let indexA = InWord<MmaPlaces<!div(32, width), [[16, 0], [32, 0]]>>;
+  let emit = InlineAsm<"wgmma.mma_async.sp.sync.aligned", ["C", "DescA", "DescB", "IndexA", "UseC"]>;
+}
+foreach n = [32, 64, 128, 192, 256] in {
+  foreach e = [f16, bf16] in
+    def wgmma_sp_m64n # n # k32_ # e # _f32 : WgmmaSparse<n, e, e, f32, 16>;
+  foreach e = [i8, u8] in
+    def wgmma_sp_m64n # n # k64_ # e # _i32 : WgmmaSparse<n, e, e, i32, 8>;
+  def wgmma_sp_m64n # n # k64_e4m3_f32 : WgmmaSparse<n, f8e4m3, f8e4m3, f32, 8>;
+  def wgmma_sp_m64n # n # k64_e5m2_f32 : WgmmaSparse<n, f8e5m2, f8e5m2, f32, 8>;
+  def wgmma_sp_m64n # n # k64_e4m3_e5m2_f32 : WgmmaSparse<n, f8e4m3, f8e5m2, f32, 8>;
+  def wgmma_sp_m64n # n # k64_e5m2_e4m3_f32 : WgmmaSparse<n, f8e5m2, f8e4m3, f32, 8>;
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,6 +2,8 @@
 
     build/venv-torch/bin/python test/benchmark/attention.py [--build build/release] [--samples 15] [--threads 1] [--write]
 
+Programs of `flex_attention` stand beside Inductor's kernel of it, since eager writes all scores.
+
 Both are called in one process, in turns of one call each; every result is compared with a float64 evaluation first. The ratio is the
 median over the turns of PyTorch's time over that of compiled code. docs/performance-attention.md has a section for each processor (--write).
 """
@@ -34,6 +36,7 @@ class Case:
     causal: bool = False
     bias: bool = False      # an additive one for each query and key
     dtype: str = "float32"
+    flexible: str = ""      # a name in FLEXIBLE: a program of flex_attention
 
     def inputs(self, torch):
         kind = getattr(torch, self.dtype)
@@ -43,15 +46,33 @@ class Case:
             [torch.randn(1, 1, self.queries, self.keys).to(kind)] if self.bias else [])
 
     def call(self, attention):
+        if self.flexible:
+            return flexible(self.flexible, self.queries, self.keys)
         options = {"is_causal": self.causal, "enable_gqa": self.groups > 1}
         if self.bias:
             return lambda q, k, v, bias: attention(q, k, v, attn_mask=bias, **options)
         return lambda q, k, v: attention(q, k, v, **options)
 
     def row(self):
-        what = [f"{self.groups} query heads a key head"] * (self.groups > 1) + ["causal"] * self.causal + ["bias"] * self.bias
+        what = [f"{self.groups} query heads a key head"] * (self.groups > 1) + ["causal"] * self.causal + ["bias"] * self.bias + \
+            [f"flex_attention: {self.flexible}"] * bool(self.flexible)
         features = f"{self.features}, {self.values}" if self.values else self.features
         return [self.heads, self.queries, self.keys, features, self.dtype, ", ".join(what)]
+
+
+#: Functions of a place that say which keys count, of a score that say what it becomes.
+FLEXIBLE = {
+    "causal": (lambda b, h, q, k: q >= k, None),
+    "window of 256": (lambda b, h, q, k: (q >= k) & (q - k < 256), None),
+    "window of 256, soft-cap": (lambda b, h, q, k: (q >= k) & (q - k < 256), lambda s, b, h, q, k: 20 * (s / 20).tanh()),
+}
+
+
+def flexible(name, queries, keys):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    mask, score = FLEXIBLE[name]
+    blocks = create_block_mask(mask, None, None, queries, keys, device="cpu")
+    return lambda q, k, v: flex_attention(q, k, v, score_mod=score, block_mask=blocks)
 
 
 CASES = [
@@ -67,6 +88,7 @@ CASES = [
     Case(8, 512, 512, 128, values=64),
     Case(12, 512, 512, 64, dtype="bfloat16"),
     Case(8, 2048, 2048, 64, dtype="bfloat16"),
+    *(Case(8, 2048, 2048, 64, flexible=name) for name in FLEXIBLE),
 ]
 
 
@@ -86,7 +108,8 @@ def measure(case, samples, threads):
     inputs, call = case.inputs(torch), case.call(attention)
     torch.compiler.reset()
     compiled = torch.compile(call, backend="tilewright", options={"threads": threads}, dynamic=False)
-    contenders = {"PyTorch": lambda: call(*inputs), "compiled": lambda: compiled(*inputs)}
+    theirs = torch.compile(call, backend="inductor", dynamic=False) if case.flexible else call
+    contenders = {"PyTorch": lambda: theirs(*inputs), "compiled": lambda: compiled(*inputs)}
     times = {name: [] for name in contenders}
     # One thread's own time leaves out what other processes of the machine take; of several, only the wall's is theirs.
     clock = time.thread_time if threads == 1 else time.perf_counter
@@ -105,15 +128,19 @@ def measure(case, samples, threads):
 
 INTRODUCTION = """# Attention beside PyTorch
 
-How fast is attention, compared with PyTorch's eager `scaled_dot_product_attention` (its flash kernel)? Each section is generated on its processor by
-`test/benchmark/attention.py --write`. How it is compiled: [chains.md](chains.md).
+How fast is attention, compared with PyTorch's eager `scaled_dot_product_attention` (its flash kernel), and `flex_attention` compared with Inductor's kernel of
+it? Each section is generated on its processor by `test/benchmark/attention.py --write`. How it is compiled: [chains.md](chains.md).
 
 Both are called in one process in turns; times (of one thread: the processor's, of the calling thread; else of the wall) are medians, ratios are medians of the
 turns' ratios, and every result was compared with a float64 evaluation (largest error below 1e-5, of bfloat16 below 2e-2).
 """
 
 
-def section(torch, options, rows, ratios):
+def of_ratios(what, ratios):
+    return f"Geometric mean of the ratios{what}: {statistics.geometric_mean(ratios):.2f}; the least: {min(ratios):.2f}.\n"
+
+
+def section(torch, options, rows, plain, others):
     header = ("| heads | queries | keys | features | type | | PyTorch, ms | compiled, ms | PyTorch's time / ours |\n"
               "|---|---|---|---|---|---|---|---|---|")
     return f"""PyTorch {torch.__version__}, {options.samples} turns.
@@ -121,8 +148,7 @@ def section(torch, options, rows, ratios):
 {header}
 {chr(10).join(rows)}
 
-Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}; the least: {min(ratios):.2f}.
-"""
+{of_ratios("", plain)}{of_ratios(", flex_attention", others)}"""
 
 
 def main():
@@ -135,13 +161,13 @@ def main():
     os.environ["TILEWRIGHT_SDK"] = str(options.build)
     import torch
     torch.set_num_threads(options.threads)
-    rows, ratios = [], []
+    rows, ratios = [], {False: [], True: []}
     for case in CASES:
         times, ratio = measure(case, options.samples, options.threads)
         rows.append("| " + " | ".join(map(str, case.row() + [f"{each:.2f}" for each in times] + [f"{ratio:.2f}"])) + " |")
-        ratios.append(ratio)
+        ratios[bool(case.flexible)].append(ratio)
         print(rows[-1], file=sys.stderr, flush=True)
-    text = section(torch, options, rows, ratios)
+    text = section(torch, options, rows, ratios[False], ratios[True])
     if options.write:
         sections.write(PAGE, INTRODUCTION, text, options.threads)
     else:

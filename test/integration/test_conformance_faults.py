@@ -16,6 +16,7 @@ Fault = collections.namedtuple("Fault", "sound device filters family message ext
 
 #: Another process executes the records of the sound chip, as a board would.
 A100 = f"exec:{BUILD}/bin/tilewright-emulated-device nvidia:A100"
+H100 = f"exec:{BUILD}/bin/tilewright-emulated-device nvidia:H100"
 MI300X = f"exec:{BUILD}/bin/tilewright-emulated-device amd:MI300X"
 F16 = "contraction/matmul/f16.f16.f32/*"
 B200 = ["unit/*tcgen05_m128n64k16_f16*/run"]
@@ -34,6 +35,8 @@ FAULTS = {
     "order-of-k": Fault("sound-a100", A100, ["unit/*k16_f16_f32/*/run", F16], "unit", WRONG),
     "wrong-signedness": Fault("sound-a100", A100, ["unit/*u8*/run", "contraction/matmul/i8.i8*/32x32x64*"],
                               "contraction", WRONG),
+    "wrong-index": Fault("sound-h100", H100, ["unit/*wgmma_sp_m64n32k32_f16*/run", "unit/*mma_sp_ordered_m16n8k32_f16_f32*/run"],
+                         "unit", WRONG),
     # What a lane does.
     "missing-zero-fill": Fault("sound-a100", "emulator", [F16], "contraction", WRONG + "|out-of-bounds"),
     "missing-wait": Fault("sound-a100", "emulator", [F16], "contraction", "missing-wait"),

@@ -1,6 +1,6 @@
 """Products whose one factor keeps two of four elements along k: found by access maps and the choice in the body, computed by
-units that take an index (MI300X's SMFMAC, RX9070's SWMMAC, NVIDIA's mma.sp, which takes one of two of tf32), right on every
-chip without one too."""
+units that take an index (MI300X's SMFMAC, RX9070's SWMMAC, NVIDIA's mma.sp, which takes one of two of tf32, and wgmma.sp of a
+group of subgroups), right on every chip without one too."""
 
 import json
 
@@ -21,13 +21,15 @@ def templates(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_TARGET_PATH", str(BUILD / "lib" / "tilewright"))
 
 
-def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, promise=True):
-    """C[i, j] = sum of P[i, k / 4, s] mod 4 == k mod 4 ? A[i, k / 4, s] * B[j, k] : 0; not `first`: B is the sparse one."""
+def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, promise=True, across=False):
+    """C[i, j] = sum of P[i, k / 4, s] mod 4 == k mod 4 ? A[i, k / 4, s] * B[j, k] : 0; not `first`: B is the sparse one;
+    `across`: the dense one has k first."""
     add, multiply, extend, wide, zero = INTEGERS if kind == "i8" else FLOATS
     sparse, free, other = (m, "i", "j") if first else (n, "j", "i")
     dense = n if first else m
     groups, c = f"{sparse}x{k // group}x{kept}", f"tensor<{m}x{n}x{wide}>"
-    maps = [f"{free}, k floordiv {group}, s", f"{free}, k floordiv {group}, s", f"{other}, k", "i, j"]
+    maps = [f"{free}, k floordiv {group}, s", f"{free}, k floordiv {group}, s", f"k, {other}" if across else f"{other}, k", "i, j"]
+    whole = f"{k}x{dense}" if across else f"{dense}x{k}"
     maps = ", ".join(f"affine_map<(i, j, k, s) -> ({each})>" for each in maps)
     promised = " {tilewright.ascending}" if promise else ""
     widened, factors = "", "%x, %y"
@@ -35,13 +37,13 @@ def program(m, n, k, kind, first=True, tail="", kept=2, group=4, mask=True, prom
         widened, factors = "".join(f"%{v}e = arith.{extend} %{v} : {kind} to {wide}\n" for v in "xy"), "%xe, %ye"
     place = f"%place = arith.andi %p, %mask : i8" if mask else "%place = arith.addi %p, %none : i8"
     return f"""
-    func.func @f(%a: tensor<{groups}x{kind}>, %where: tensor<{groups}xi8>{promised}, %b: tensor<{dense}x{k}x{kind}>)
+    func.func @f(%a: tensor<{groups}x{kind}>, %where: tensor<{groups}xi8>{promised}, %b: tensor<{whole}x{kind}>)
         -> {c} {{
       %z = arith.constant {zero} : {wide}
       %e = tensor.empty() : {c}
       %c = linalg.fill ins(%z : {wide}) outs(%e : {c}) -> {c}
       %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}}
-          ins(%a, %where, %b : tensor<{groups}x{kind}>, tensor<{groups}xi8>, tensor<{dense}x{k}x{kind}>) outs(%c : {c}) {{
+          ins(%a, %where, %b : tensor<{groups}x{kind}>, tensor<{groups}xi8>, tensor<{whole}x{kind}>) outs(%c : {c}) {{
       ^bb0(%x: {kind}, %p: i8, %y: {kind}, %o: {wide}):
         %mask = arith.constant {group - 1} : i8
         %none = arith.constant 0 : i8
@@ -84,9 +86,16 @@ def unit_of(text, target, tool, tmp_path, *options):
     return [d["choice"]["unit"].partition(".")[2] for d in decisions if d["decision"] == "contraction"]
 
 
-def check(m, n, k, kind, target, tool, tmp_path, first=True, tail="", options=(), **sparsity):
+def of_groups(text):
+    """With a unit that a group of subgroups issues."""
+    return 'module attributes {tilewright.force = "group=4"} {' + text + "\n}"
+
+
+def check(m, n, k, kind, target, tool, tmp_path, first=True, tail="", options=(), by_groups=False, across=False, **sparsity):
     arrays, (exact, size) = drawn(m, n, k, kind, first, **sparsity)
-    text = program(m, n, k, kind, first, tail, **sparsity)
+    arrays[2] = np.ascontiguousarray(arrays[2].T) if across else arrays[2]
+    text = program(m, n, k, kind, first, tail, across=across, **sparsity)
+    text = of_groups(text) if by_groups else text
     got = run(tool, tmp_path, text, arrays, [kind, "i8", kind], "i32" if kind == "i8" else "f32", *where(target), *options)
     exact = np.maximum(exact, 0) if tail else exact
     bound = 0 if kind == "i8" else (k + 2) * 2.0**-23 * size
@@ -136,6 +145,32 @@ def test_nvidia(kind, chip, unit, tool, tmp_path):
         variant = "::ordered_metadata" if unit.startswith("ordered") else ""
         assert f"mma.sp{variant}.sync.aligned." in code.read_text()
         report_without_spills(code, ARCHITECTURES[chip])
+
+
+#: Tiles that are whole, and rests in m, n and k; of elements of 16 bits the dense factor also with rows along n.
+GROUPS = [("f16", "H200", "k32_f16_f32", (128, 256, 256), False), ("f16", "H100", "k32_f16_f32", (200, 136, 224), True),
+          ("bf16", "H100", "k32_bf16_f32", (72, 200, 160), False), ("i8", "H200", "k64_i8_i32", (200, 144, 288), False),
+          ("f8E4M3FN", "H200", "k64_e4m3_f32", (128, 64, 256), False), ("f8E5M2", "H100", "k64_e5m2_f32", (96, 48, 416), False)]
+
+
+@pytest.mark.parametrize("kind, chip, unit, sizes, across", GROUPS)
+def test_units_of_groups(kind, chip, unit, sizes, across, tool, tmp_path):
+    target = f"nvidia:{chip}"
+    text = check(*sizes, kind, target, tool, tmp_path, by_groups=True, across=across)
+    (name,) = unit_of(text, target, tool, tmp_path)
+    assert name.startswith("wgmma_sp_m64n") and name.endswith(unit)
+    if PTXAS:
+        code = tmp_path / "program.ptx"
+        tool("tw-compile", tmp_path / "program.mlir", "--target", target, "-o", code)
+        assert f"wgmma.mma_async.sp.sync.aligned.{name.removeprefix('wgmma_sp_').partition('_')[0]}." in code.read_text()
+        report_without_spills(code, ARCHITECTURES[chip])
+
+
+def test_a_group_takes_the_second_factor_and_an_epilogue(tool, tmp_path):
+    text = check(64, 192, 192, "f16", "nvidia:H200", tool, tmp_path, first=False, by_groups=True)
+    assert unit_of(text, "nvidia:H200", tool, tmp_path)[0].startswith("wgmma_sp_")
+    text = check(64, 48, 256, "f16", "nvidia:H200", tool, tmp_path, tail=RELU, by_groups=True)
+    assert unit_of(text, "nvidia:H200", tool, tmp_path)[0].startswith("wgmma_sp_")
 
 
 def test_the_second_factor_may_be_the_sparse_one(tool, tmp_path):
@@ -190,20 +225,22 @@ def test_what_no_unit_takes(kept, group, mask, promise, tool, tmp_path):
         check(16, 16, 32, "f16", "amd:MI300X", tool, tmp_path, kept=kept, group=group)
 
 
-@pytest.mark.parametrize("target, sizes", [("amd:MI300X", (64, 64, 256)), ("amd:MI300X", (45, 70, 148)), ("nvidia:H200", (45, 70, 148))])
-def test_every_order_of_lanes_and_the_proof(target, sizes, tool, tmp_path):
+@pytest.mark.parametrize("target, sizes, by_groups", [("amd:MI300X", (64, 64, 256), False), ("amd:MI300X", (45, 70, 148), False),
+                                                      ("nvidia:H200", (45, 70, 148), False), ("nvidia:H200", (128, 72, 224), True)])
+def test_every_order_of_lanes_and_the_proof(target, sizes, by_groups, tool, tmp_path):
     path = tmp_path / "program.mlir"
-    path.write_text(program(*sizes, "f16"))
+    path.write_text(of_groups(program(*sizes, "f16")) if by_groups else program(*sizes, "f16"))
     tool("tw-run", path, *where(target), "--verify", "--modes")
     tool("tw-run", path, *where(target), "--prove=require")
 
 
 @pytest.mark.parametrize("target, unit, size", [("amd:MI300X", "smfmac_cdna3_16x16_f16_f32", 16 * 16 * 32),
-                                                ("nvidia:H200", "mma_sp_ordered_m16n8k32_f16_f32", 16 * 8 * 32)])
+                                                ("nvidia:H200", "mma_sp_ordered_m16n8k32_f16_f32", 16 * 8 * 32),
+                                                ("nvidia:H200", "wgmma_sp_m64n32k32_f16_f32", 64 * 32 * 32)])
 def test_counts_are_those_of_the_plan(target, unit, size, tool, tmp_path):
     """Half of the issues of the dense product, the places read beside the elements, no bank conflicts."""
-    path = tmp_path / "program.mlir"
-    path.write_text(program(256, 256, 512, "f16"))
+    path, by_groups = tmp_path / "program.mlir", unit.startswith("wgmma")
+    path.write_text(of_groups(program(256, 256, 512, "f16")) if by_groups else program(256, 256, 512, "f16"))
     (kernel,) = json.loads(tool("tw-run", path, *where(target), "--json"))["emulation"]["kernels"]
     plan, memories = kernel["predicted"], {each["memory"]: each for each in kernel["memories"]}
     assert plan["unit"].endswith(f".{unit}")
@@ -211,12 +248,15 @@ def test_counts_are_those_of_the_plan(target, unit, size, tool, tmp_path):
     assert memories["global"]["read_bytes"] == plan["global_read_bytes"]
     assert memories["shared"]["read_bytes"] == plan["scratchpad_read_bytes"]
     assert memories["shared"]["written_bytes"] == plan["scratchpad_written_bytes"]
-    assert (kernel["barriers"], memories["shared"]["conflict_cycles"]) == (plan["barriers"], 0)
+    begin = plan["blocks"] if by_groups else 0  # one of each block, after its barrier objects
+    assert (kernel["barriers"], memories["shared"]["conflict_cycles"]) == (plan["barriers"] + begin, 0)
 
 
-@pytest.mark.parametrize("target", ["amd:MI300X", "nvidia:RTX5090"])
-def test_a_large_product_takes_half_of_the_time(target, tool, tmp_path):
-    """In the plans: what multiplies half as often and reads half of A is not bound by anything else (docs/quantisation.md)."""
+@pytest.mark.parametrize("target, unit, least, most", [("amd:MI300X", "smfmac", 0.5, 0.6), ("nvidia:RTX5090", "mma_sp", 0.5, 0.6),
+                                                       ("nvidia:H200", "wgmma_sp", 0.9, 0.99)])
+def test_a_large_product_takes_less_time(target, unit, least, most, tool, tmp_path):
+    """In the plans: half, where what multiplies half as often and reads half of A is not bound by anything else; on H200 reads
+    of B bind it (docs/quantisation.md)."""
     size, seconds = 4096, {}
     dense = f"""func.func @f(%a: tensor<{size}x{size}xf16>, %b: tensor<{size}x{size}xf16>, %c: tensor<{size}x{size}xf32>) -> tensor<{size}x{size}xf32> {{
       %r = linalg.matmul ins(%a, %b : tensor<{size}x{size}xf16>, tensor<{size}x{size}xf16>) outs(%c : tensor<{size}x{size}xf32>)
@@ -227,8 +267,10 @@ def test_a_large_product_takes_half_of_the_time(target, tool, tmp_path):
         path = tmp_path / f"{name}.mlir"
         path.write_text(text)
         decisions = json.loads(tool("tw-compile", path, "--target", target, "--explain=json"))
-        (seconds[name],) = [d["choice"]["seconds"] for d in decisions if d["decision"] == "contraction"]
-    assert 0.5 <= seconds["sparse"] / seconds["dense"] <= 0.6, seconds
+        (choice,) = [d["choice"] for d in decisions if d["decision"] == "contraction"]
+        seconds[name] = choice["seconds"]
+    assert choice["unit"].partition(".")[2].startswith(unit), choice["unit"]
+    assert least <= seconds["sparse"] / seconds["dense"] <= most, seconds
 
 
 def test_the_contract_of_sums_in_order(tool, tmp_path):

@@ -17,6 +17,7 @@
 
 #include "tilewright/BlockAccumulators.h"
 #include "tilewright/Emulation.h"
+#include "tilewright/IndexedUnits.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "tilewright/TargetDescription.h"
@@ -101,6 +102,13 @@ void wrongSignedness(std::vector<MatrixUnit> &units) {
       unit.a.element = unit.b.element = ElementKind::I8;
 }
 
+/// Places of a sparse A from the rows of other lanes.
+void wrongIndex(std::vector<MatrixUnit> &units) {
+  for (MatrixUnit &unit : units)
+    if (unit.sparsity)
+      std::swap(unit.sparsity->index.layout.lanes[2], unit.sparsity->index.layout.lanes[3]);
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -130,7 +138,7 @@ enum class LaneFault {
 /// What the lanes of "wrong-barrier-mapping" call for a barrier of the block.
 constexpr llvm::StringLiteral barrierText = "faults.barrier";
 
-class FaultyLaneOps : public LaneOps, public BlockAccumulators, public BlockScales {
+class FaultyLaneOps : public LaneOps, public BlockAccumulators, public BlockScales, public IndexedUnits {
 public:
   FaultyLaneOps(std::unique_ptr<LaneOps> sound, LaneFault fault) : sound(std::move(sound)), fault(fault) {}
 
@@ -211,6 +219,10 @@ public:
   Value emitUnit(OpBuilder &b, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value second, bool bKInner,
                  Value c) const override {
     return sound->emitUnit(b, loc, unit, a, aKInner, second, bKInner, c);
+  }
+  Value emitIndexedUnit(OpBuilder &b, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value second,
+                        bool bKInner, Value c, Value index) const override {
+    return indexedUnits(*sound)->emitIndexedUnit(b, loc, unit, a, aKInner, second, bKInner, c, index);
   }
   Value scratchpad(OpBuilder &b, Location loc, ModuleOp module, int64_t bytes) const override {
     return sound->scratchpad(b, loc, module, bytes);
@@ -348,6 +360,7 @@ const Fault faults[] = {
     {"transposed-c", "amd:MI300X", transposedC},
     {"order-of-k", "nvidia:A100", orderOfK},
     {"wrong-signedness", "nvidia:A100", wrongSignedness},
+    {"wrong-index", "nvidia:H100", wrongIndex},
     {"missing-zero-fill", "nvidia:A100", nullptr, LaneFault::ZeroFill},
     {"missing-wait", "nvidia:A100", nullptr, LaneFault::Wait},
     {"missing-barrier", "amd:MI300X", nullptr, LaneFault::Barrier},

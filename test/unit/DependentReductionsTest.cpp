@@ -326,6 +326,15 @@ TEST_F(DependentReductionsTest, MaximaThatAreGuarded) {
   EXPECT_EQ(soft(guarded), (Ranks{1, 1, 1})) << reason;
   EXPECT_EQ(certificate(), "(a2[i, j] * a5[j, k]) / <a3[i]> unless cmpf(a3[i], 0.000000e+00) at base "
                            "select(cmpf(a0[i], -INF), 0.000000e+00, a0[i])");
+  // The same where a nest of its own chooses.
+  find(Text()
+           .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n", "arith.maximumf", "%least")
+           .row("%t", result("r") + "%w = arith.cmpf oeq, %rv, %least : f32\n%e = arith.select %w, %zero, %rv : f32\n")
+           .local(x + result("t") +
+                  "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %tv : f32\n%e = math.exp %n : f32\n")
+           .reduce("%s", p + "%e = arith.mulf %q, %one : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+  EXPECT_EQ(certificate(), "(a3[i, j] * 1.000000e+00) at base select(cmpf(a0[i], -INF), 0.000000e+00, a0[i])");
   // What is subtracted otherwise would be another number at the base.
   EXPECT_EQ(soft("%w = arith.cmpf oeq, %rv, %zero : f32\n%m = arith.select %w, %one, %rv : f32\n"), Ranks());
   EXPECT_TRUE(StringRef(reason).starts_with("an exponential without a bound")) << reason;

@@ -161,6 +161,63 @@ struct ScaledProduct {
   }
 };
 
+/// A product of f16 whose A keeps two of four elements along k.
+struct SparseProduct {
+  int64_t m, n, k;
+
+  std::string text() const {
+    const std::string groups = std::to_string(m) + "x" + std::to_string(k / 4) + "x2";
+    const std::string a = "tensor<" + groups + "xf16>", p = "tensor<" + groups + "xi8>";
+    const std::string b = "tensor<" + std::to_string(n) + "x" + std::to_string(k) + "xf16>";
+    const std::string c = "tensor<" + std::to_string(m) + "x" + std::to_string(n) + "xf32>";
+    return "func.func @f(%a: " + a + ", %p: " + p + " {tilewright.ascending}, %b: " + b + ") -> " + c +
+           " {\n%z = arith.constant 0.0 : f32\n%e = tensor.empty() : " + c +
+           "\n%i = linalg.fill ins(%z : f32) outs(%e : " + c + ") -> " + c +
+           "\n%r = linalg.generic {indexing_maps = [affine_map<(i, j, k, s) -> (i, k floordiv 4, s)>, "
+           "affine_map<(i, j, k, s) -> (i, k floordiv 4, s)>, affine_map<(i, j, k, s) -> (j, k)>, "
+           "affine_map<(i, j, k, s) -> (i, j)>], "
+           "iterator_types = [\"parallel\", \"parallel\", \"reduction\", \"reduction\"]} ins(%a, %p, %b : " +
+           a + ", " + p + ", " + b + ") outs(%i : " + c + R"() {
+    ^bb0(%x: f16, %q: i8, %y: f16, %o: f32):
+      %mask = arith.constant 3 : i8
+      %place = arith.andi %q, %mask : i8
+      %k = linalg.index 2 : index
+      %low = arith.index_cast %k : index to i8
+      %wanted = arith.andi %low, %mask : i8
+      %here = arith.cmpi eq, %place, %wanted : i8
+      %0 = arith.extf %x : f16 to f32
+      %1 = arith.extf %y : f16 to f32
+      %2 = arith.mulf %0, %1 : f32
+      %3 = arith.select %here, %2, %z : f32
+      %4 = arith.addf %o, %3 : f32
+      linalg.yield %4 : f32
+    } -> )" +
+           c + "\nreturn %r : " + c + "\n}";
+  }
+
+  /// Sums are exact.
+  Run run() const {
+    std::mt19937 random(15);
+    const int64_t kept = k / 2;
+    Array a(ElementKind::F16, m * kept, &random), b(ElementKind::F16, n * k, &random),
+        c(ElementKind::F32, m * n, nullptr);
+    Array p(ElementKind::I8, m * kept, nullptr);
+    for (int64_t i = 0; i < m * kept; i += 2) {
+      const int first = std::uniform_int_distribution<int>(0, 2)(random);
+      p.values[i] = first;
+      p.values[i + 1] = std::uniform_int_distribution<int>(first + 1, 3)(random);
+    }
+    for (int64_t i = 0; i < m * kept; ++i)
+      writeElement(p.kind, p.bytes.data(), i, p.values[i]);
+    std::vector<double> expected(m * n);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t e = 0; e < kept; ++e)
+          expected[i * n + j] += a.values[i * kept + e] * b.values[j * k + e / 2 * 4 + int64_t(p.values[i * kept + e])];
+    return Run({a, p, b, c}, expected);
+  }
+};
+
 } // namespace
 
 namespace {
@@ -356,6 +413,13 @@ TEST(Ring, EachStepIsNeededWithAccumulatorsInBlocks) {
 TEST(Ring, EachCopyOfScalesIsNeeded) {
   const ScaledProduct p{128, 64, 384};
   eachStepIsNeeded("nvidia:B200", p.text(), p.run(), forceTile(128, 64) + ",stages=2", "tcgen05.cp", 2);
+}
+
+/// Places of a sparse A in the stages: a group passes a barrier before one of its lanes gives a stage back for the
+/// others, which read places there.
+TEST(Ring, EachBarrierOfASparseProductIsNeeded) {
+  const SparseProduct p{64, 32, 192};
+  eachStepIsNeeded("nvidia:H100", p.text(), p.run(), forceTile(64, 32) + ",cluster=1,stages=2", "nvvm.barrier", 2);
 }
 
 /// Scales of all stages in the same entries: copies are in no order with the units that find those of the step before.

@@ -360,6 +360,18 @@ double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &til
   return std::min(writes, together);
 }
 
+IndexInstructions::IndexInstructions(const MatrixUnit &unit, const Contraction &c, unsigned kDim) {
+  const Layout &layout = unit.sparsity->index.layout;
+  const int64_t places = layout.numElements(), row = c.a.along(c.nest.tripCounts[kDim].value_or(1));
+  const int64_t run = std::min<int64_t>(runAlong(layout, /*rows=*/false), row & -row);
+  loads = double(llvm::divideCeil(places, run));
+  // Packed (RecordEmission.cpp): neighbours in a word meet in three operations, what lies between goes in one, and a
+  // further word comes in two.
+  const int64_t words = llvm::divideCeil(places, 4), inWord = std::min<int64_t>(places, 4);
+  if (!unit.sparsity->index.storage.empty())
+    packs = double(words * (3 * llvm::Log2_64_Ceil(inWord) + 1) + 2 * (words - 1));
+}
+
 StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,
                                            const StagedOperand &b) const {
   const MatrixUnit &unit = *plan.unit;
@@ -377,15 +389,9 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
   if (unit.scales && unit.scales->hasB())
     result.globalLoads += units * double(plan.tilesN * unit.scales->b.layout.numElements());
   if (unit.sparsity) { // and so do the places of a sparse A, those side by side in one load
-    const Layout &layout = unit.sparsity->index.layout;
-    const int64_t places = layout.numElements(), row = c.a.along(c.nest.tripCounts[plan.kDim].value_or(1));
-    const int64_t run = std::min<int64_t>(runAlong(layout, /*rows=*/false), row & -row);
-    result.globalLoads += units * double(plan.tilesM * llvm::divideCeil(places, run));
-    // Packed (RecordEmission.cpp): neighbours in a word meet in three operations, what lies between goes in one, and a
-    // further word comes in two.
-    const int64_t words = llvm::divideCeil(places, 4), inWord = std::min<int64_t>(places, 4);
-    if (!unit.sparsity->index.storage.empty())
-      result.loop += units * double(plan.tilesM * (words * (3 * llvm::Log2_64_Ceil(inWord) + 1) + 2 * (words - 1)));
+    const IndexInstructions index(unit, c, plan.kDim);
+    result.globalLoads += units * double(plan.tilesM) * index.loads;
+    result.loop += units * double(plan.tilesM) * index.packs;
   }
   int64_t pointers = 0;
   for (const StagedOperand *each : {&a, &b}) {

@@ -42,6 +42,13 @@ struct StagedOperand {
   bool fillsSectors() const { return sectors <= 1; }
 };
 
+/// Instructions of a lane for the index of a sparse A that one instruction of `unit` takes, of a sum over loop `kDim`:
+/// loads, of places that lie side by side together, and what packs them into a register.
+struct IndexInstructions {
+  IndexInstructions(const MatrixUnit &unit, const Contraction &c, unsigned kDim);
+  double loads = 0, packs = 0;
+};
+
 /// The tiles of one contraction on one chip, for all plans that are looked at.
 class StagedTiles {
 public:

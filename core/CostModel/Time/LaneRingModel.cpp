@@ -11,8 +11,8 @@
 /// multiply.
 ///
 ///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes,
-///                and images of scales (ScaleStaging.h)
-///   a step       max(units: W TM BK/k issue and copies of scales,
+///                and images of scales (ScaleStaging.h); of a sparse A shorter lines, and its places
+///   a step       max(units: W TM BK/k issue and copies of scales, lanes: places of a sparse A made words of registers,
 ///                    scratchpad: writes and each unit's reads, L2: bytes of all blocks,
 ///                of B only a part for each block of a cluster)
 ///   time         ceil(tiles / multiprocessors) x (steps x step + epilogue) + latency of the engine + launch
@@ -22,7 +22,9 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Copies/ElementPacking.h"
 #include "core/CostModel/Copies/ScaleStaging.h"
+#include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Copies/TileOrder.h"
+#include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
@@ -38,7 +40,7 @@ using namespace mlir;
 using namespace tilewright;
 
 namespace {
-/// Bytes of a line: the widest swizzle.
+/// Bytes of a line: the widest swizzle. Those of a sparse A are shorter, by the part that it keeps.
 constexpr int64_t lineBytes = 128;
 /// Stages beyond which none is waited for any more.
 constexpr int64_t mostStages = 8;
@@ -55,8 +57,12 @@ std::optional<bool> tilewright::engineLinesAlongK(const ContractionOperand &oper
   const int64_t elementBytes = tilewright::elementBytes(operand.element);
   auto type = cast<MemRefType>(access.memref.getType());
   int64_t rank = type.getRank();
+  Value array = access.memref;
+  if (auto joined = array.getDefiningOp<memref::CollapseShapeOp>();
+      joined && joined.getSrcType().getLayout().isIdentity())
+    array = joined.getSrc();
   if (!type.getLayout().isIdentity() || rank < 2 || rank > engine.maxRank ||
-      !(isa<BlockArgument>(access.memref) || access.memref.getDefiningOp<memref::AllocOp>()))
+      !(isa<BlockArgument>(array) || array.getDefiningOp<memref::AllocOp>()))
     return std::nullopt;
   // Coordinates of tiles have 32 bits.
   if (llvm::any_of(type.getShape(),
@@ -132,6 +138,48 @@ namespace {
 struct UnitLines {
   int64_t depth = 0; // elements along k that a line of lineBytes has room for
   bool aInK = true, bInK = true;
+  int64_t ofA = lineBytes, ofB = lineBytes; // bytes of a line
+  int64_t places = 0;                       // bytes of those of a sparse A beside each of its lines
+};
+} // namespace
+
+/// Whether the places of a sparse A lie in an array of which `engine` cuts tiles like those of A, whole `packBytes` of
+/// a step of `depth`.
+static bool canStageIndex(const Contraction &c, const LaneContractionPlan &base, const CopyEngine &engine,
+                          int64_t depth) {
+  ContractionOperand places = c.a;
+  places.access = c.a.index->access;
+  places.element = IntegerType::get(places.element.getContext(), 8);
+  return linesAlongK(c, places, base.mDim, base.kDim, engine, depth) == true && c.a.along(depth) % packBytes == 0;
+}
+
+namespace {
+/// What the places of a sparse A take of lanes for one instruction, where they lie in rows of `rowBytes`; nothing
+/// without.
+struct LanePlaces {
+  LanePlaces(const MatrixUnit &unit, const Contraction &c, const LaneContractionPlan &base, int64_t rowBytes,
+             const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+    if (!unit.sparsity)
+      return;
+    const Layout &layout = unit.sparsity->index.layout;
+    registers = int64_t(llvm::divideCeil(layout.numElements(), sizeof(uint32_t)));
+    const IndexInstructions instructions(unit, c, base.kDim);
+    issue =
+        double(unit.scopeCount) * (instructions.loads + instructions.packs) / chip.number(Number::Issue).value_or(1);
+    // Subgroups read other rows in the same way.
+    const auto together = int64_t(double(layout.numElements()) / instructions.loads);
+    for (int64_t first = 0; first < layout.numElements(); first += together) {
+      SmallVector<int64_t> addresses;
+      for (int64_t lane = 0; lane < hierarchy.lanes; ++lane) {
+        const Position place = layout.at(lane, first);
+        addresses.push_back(place.row * rowBytes + place.col);
+      }
+      banks += double(unit.scopeCount * bankClocks(addresses, together, *chip.memory(hierarchy.scratchpad)).taken);
+    }
+  }
+  int64_t registers = 0; // of a lane
+  double issue = 0;      // clocks of the issue slots, of all subgroups of the group
+  double banks = 0;      // clocks of the scratchpad
 };
 } // namespace
 
@@ -147,6 +195,12 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
     if ((!isA && own != lines.depth) || own % unit.k != 0)
       return std::nullopt;
     lines.depth = own;
+    if (isA && c.a.index) {
+      lines.ofA = lineBytes * c.a.index->kept / c.a.index->group;
+      lines.places = c.a.along(own);
+      if (packed || !canStageIndex(c, base, engine, own))
+        return std::nullopt;
+    }
     std::optional<bool> alongK = true;
     if (!packed)
       alongK = linesAlongK(c, isA ? c.a : c.b, isA ? base.mDim : base.nDim, base.kDim, engine, own);
@@ -154,7 +208,7 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
       return std::nullopt;
     if (!alongK || slot.residence != Residence::Scratchpad || slot.memory != hierarchy.scratchpad ||
         !llvm::is_contained(slot.majors, *alongK == isA ? "row" : "column") ||
-        !llvm::is_contained(slot.arrangements, "swizzle.128"))
+        !llvm::is_contained(slot.arrangements, "swizzle." + std::to_string(isA ? lines.ofA : lines.ofB)))
       return std::nullopt;
     (isA ? lines.aInK : lines.bInK) = *alongK;
   }
@@ -225,6 +279,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
     int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
     const Memory *inBlock = accumulatesInBlock(unit) ? chip.graph().named(unit.c.memory) : nullptr;
+    const LanePlaces places(unit, c, base, lines.places, chip, hierarchy);
     for (int64_t cluster : {1, 2})
       for (int64_t groups : {2, 1}) // of equal ones that with more groups: they fill each other's gaps
         for (int64_t tm : {1, 2}) {
@@ -238,8 +293,9 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           plan.a.kInner = lines.aInK;
           plan.b.kInner = lines.bInK;
           for (StagedTile *tile : {&plan.a, &plan.b}) {
-            tile->line = depth / perElement(tile == &plan.a ? unit.a : unit.b);
-            tile->swizzleBits = 3;
+            const bool isA = tile == &plan.a;
+            tile->line = (isA ? c.a.along(depth) : depth) / perElement(isA ? unit.a : unit.b);
+            tile->swizzleBits = llvm::Log2_64((isA ? lines.ofA : lines.ofB) / packBytes);
             tile->swizzleBase = 4;
             tile->swizzleShift = 3;
           }
@@ -252,14 +308,15 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           if (cluster > hierarchy.clusterBlocks || linesOfB % (8 * cluster) ||
               (cluster > 1 && plan.blockM() * (cluster - 1) >= m))
             continue;
-          plan.registers = (inBlock ? accumulatorsRead : tm * accumulators) + otherRegisters;
+          plan.registers = (inBlock ? accumulatorsRead : tm * (accumulators + places.registers)) + otherRegisters;
           if (plan.registers > groupRegisters(chip, groupLanes, groups) ||
               (groups + 1) * groupLanes > hierarchy.subgroups * hierarchy.lanes)
             continue;
           const std::optional<ScaleStaging> scales = stageScales(plan, c, chip, *engine, lineBytes);
           if (!scales)
             continue;
-          int64_t stageBytes = (plan.blockM() + plan.blockN()) * lineBytes + scales->stageBytes;
+          int64_t stageBytes =
+              plan.blockM() * (lines.ofA + lines.places) + plan.blockN() * lines.ofB + scales->stageBytes;
           int64_t otherBytes = barrierBytes + groups * resultBytes;
           plan.stages = atMost("stages", std::min(mostStages, (shared->bytes - otherBytes) / stageBytes));
           plan.scaleEntries = scales->entries;
@@ -275,12 +332,14 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
           double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
           double units = double(groups * tm) * (depth / unit.k) * unit.issue + scales->clocks;
-          double reads = double(groups * tm) * (unit.m + unit.n) * lineBytes + groups * scales->stageBytes;
-          double pad = (reads + stageBytes) / shared->bytesPerClock;
-          double fetched = double(plan.blockM() + plan.blockN() / cluster) * lineBytes + scales->stageBytes;
+          double issues = double(groups * tm) * (depth / unit.k);
+          double reads = double(groups * tm) * (unit.m * lines.ofA + unit.n * lines.ofB) + groups * scales->stageBytes;
+          double pad = (reads + stageBytes) / shared->bytesPerClock + issues * places.banks;
+          double fetched = double(plan.blockM()) * (lines.ofA + lines.places) +
+                           double(plan.blockN() / cluster) * lines.ofB + scales->stageBytes;
           double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
           double steps = llvm::divideCeil(k, depth) * otherKCount;
-          plan.stepClocks = std::max({units, pad, traffic});
+          plan.stepClocks = std::max({units, issues * places.issue, pad, traffic});
           double stored =
               double(plan.blockM()) * plan.blockN() *
               bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);

@@ -288,14 +288,17 @@ void boxScalarResults(func::FuncOp function) {
                       DenseBoolArrayAttr::get(function.getContext(), SmallVector<bool>(results.size(), true)));
 }
 
-/// Returns a copy where one tensor is returned twice: two results are two buffers.
+/// Makes a copy where a function returns one tensor twice, or a side of a branch gives it twice: two results are two
+/// buffers.
 void separateResults(func::FuncOp function) {
-  function.walk([](func::ReturnOp op) {
+  function.walk([](Operation *op) {
+    if (!isa<func::ReturnOp>(op) && !(isa<scf::YieldOp>(op) && isa<scf::IfOp>(op->getParentOp())))
+      return;
     llvm::SmallPtrSet<Value, 4> seen;
     OpBuilder b(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (auto type = dyn_cast<RankedTensorType>(operand.get().getType()); type && !seen.insert(operand.get()).second)
-        operand.set(bufferization::AllocTensorOp::create(b, op.getLoc(), type, ValueRange{}, operand.get()));
+      if (isa<RankedTensorType>(operand.get().getType()) && !seen.insert(operand.get()).second)
+        operand.set(copyOf(b, operand.get()));
   });
 }
 
@@ -347,7 +350,6 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
       bool called = !SymbolTable::symbolKnownUseEmpty(function, module);
       if (!called)
         boxScalarResults(function);
-      separateResults(function);
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (isa<RankedTensorType>(function.getArgument(i).getType()))
           function.setArgAttr(i, writable, b.getBoolAttr(false));
@@ -356,8 +358,10 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
         function->setAttr("tilewright.outputs", b.getI64IntegerAttr(function.getNumResults()));
       }
     }
-    for (auto function : module.getOps<func::FuncOp>())
+    for (auto function : module.getOps<func::FuncOp>()) {
+      separateResults(function);
       separateInits(function);
+    }
     // Upstream's analysis does not see that what a case yields is the result of the switch.
     IRRewriter rewriter(&getContext());
     module.walk([&](scf::IndexSwitchOp op) {

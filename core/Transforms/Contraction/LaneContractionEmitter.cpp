@@ -33,6 +33,8 @@ void LaneContractionNest::emit() {
     auto allocate = [&] {
       bufferA.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       bufferB.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
+      if (bufferOfPlaces)
+        bufferOfPlaces->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (task.scalesOfA)
         scalesA = task.scalesOfA->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (task.scalesOfB)

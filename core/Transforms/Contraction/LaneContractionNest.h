@@ -18,6 +18,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Machine/PackedElements.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/StagedBuffer.h"
 #include "core/Transforms/Utils/IterationSpace.h"
@@ -33,7 +34,12 @@ public:
         space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(),
                                      c.a.along(p.depth) / perElement(unit.a), p.engine, perElement(unit.a)),
         bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth / perElement(unit.b), p.engine,
-                perElement(unit.b)) {}
+                perElement(unit.b)) {
+    if (!unit.sparsity || !readsScratchpad(unit)) // lanes load places where their array is
+      return;
+    places = ContractionOperand{c.a.index->access, builder.getI8Type()};
+    bufferOfPlaces.emplace(places, plainTile, true, p.mDim, p.kDim, p.blockM(), c.a.along(p.depth), p.engine);
+  }
   void emit();
 
 private:
@@ -52,6 +58,7 @@ private:
     return c.a.index ? k.floorDiv(c.a.index->group) * c.a.index->kept : k.floorDiv(perElement(unit.a));
   }
   mlir::AffineExpr alongB(mlir::AffineExpr k) const { return k.floorDiv(perElement(unit.b)); }
+  StagedPlace placeOf(bool isA, mlir::AffineExpr k, mlir::AffineExpr stage);
   mlir::Value copy(bool isA, mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
   llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);
@@ -64,7 +71,7 @@ private:
   };
   Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
   mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr stage, mlir::AffineExpr inStage);
-  mlir::Value loadIndex(int64_t tile, mlir::AffineExpr k);
+  mlir::Value loadIndex(int64_t tile, mlir::AffineExpr stage, mlir::AffineExpr inStage);
   bool divides(unsigned d, int64_t step) const;
   Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
   void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
@@ -97,6 +104,9 @@ private:
   bool isLast = true;   // they may be those of the last step
   IterationSpace space;
   StagedBuffer bufferA, bufferB;
+  ContractionOperand places; // of a sparse A that the unit reads by itself: they are staged like it, row after row
+  StagedTile plainTile;
+  std::optional<StagedBuffer> bufferOfPlaces;
   mlir::Value scalesA, scalesB;                                      // buffers of images; null: there are none
   mlir::Value exchanged;                                             // sums of slices, null: there is one slice
   mlir::AffineExpr rank;                                             // of the block in its cluster

@@ -18,9 +18,9 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// One stage of an operand from position `k` of the sum on; where tiles lie in blocks of lines, one of them. No check
-/// where the size is a multiple of what the blocks cover; a multi-stage buffer that lanes fill reads ahead along k.
-Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_t block) {
+/// Where one stage of an operand comes from, from position `k` of the sum on. No check where the size is a multiple of
+/// what the blocks cover; a multi-stage buffer that lanes fill reads ahead along k.
+StagedPlace LaneContractionNest::placeOf(bool isA, AffineExpr k, AffineExpr stage) {
   auto divides = [&](AffineExpr extent, int64_t size) {
     auto number = dyn_cast<AffineConstantExpr>(extent);
     return number && number.getValue() % size == 0;
@@ -32,16 +32,23 @@ Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_
   if (!place.kEnds)
     place.kLeft = (isA ? alongA(space.extent(p.kDim)) : alongB(space.extent(p.kDim))) - place.k;
   place.wholeVectors = (isA ? p.a : p.b).over && !place.freeEnds && !isLast;
-  return (isA ? bufferA : bufferB).copy(space, place, block);
+  return place;
 }
 
-/// Both operands of one stage.
+/// One stage of an operand; where tiles lie in blocks of lines, one of them.
+Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_t block) {
+  return (isA ? bufferA : bufferB).copy(space, placeOf(isA, k, stage), block);
+}
+
+/// Both operands of one stage, with the places of a sparse A.
 SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage) {
   SmallVector<Value> tokens;
   for (bool isA : {true, false}) {
     for (int64_t block = 0, blocks = (isA ? bufferA : bufferB).blocks(); block < blocks; ++block)
       tokens.push_back(copy(isA, k, stage, block));
   }
+  if (bufferOfPlaces)
+    tokens.push_back(bufferOfPlaces->copy(space, placeOf(true, k, stage)));
   if (task.scalesOfA)
     tokens.push_back(task.scalesOfA->copy(space, scalesA, blockRow, k, stage));
   if (task.scalesOfB)
@@ -56,8 +63,13 @@ bool LaneContractionNest::divides(unsigned d, int64_t step) const {
 }
 
 /// Where the elements of number `tile` of the subgroup's rows of a sparse A stand in their groups, for a unit's k from
-/// position `k` of the sum on; from where that lies. Beyond the edges, where elements are zero, it is a group's begin.
-Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr k) {
+/// `inStage` of the step on; from stage `stage`, or from where that lies. Beyond the edges, where elements are zero, it
+/// is a group's begin.
+Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr stage, AffineExpr inStage) {
+  const tile::FragmentType type = fragment(unit.sparsity->index, builder().getI8Type());
+  if (bufferOfPlaces)
+    return bufferOfPlaces->load(space, type, stage, localRow + tile * unit.m, alongA(inStage));
+  const AffineExpr k = stepBegin + inStage;
   space.at[p.mDim] = row + tile * unit.m;
   space.at[p.kDim] = alongA(k);
   TileAxes axes{p.mDim, p.kDim};
@@ -65,7 +77,7 @@ Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr k) {
     axes.validRows = space.extent(p.mDim) - space.at[p.mDim];
   if (!stepInside && !divides(p.kDim, p.depth))
     axes.validCols = alongA(space.extent(p.kDim)) - space.at[p.kDim];
-  return loadTile(space, c.a.index->access, fragment(unit.sparsity->index, builder().getI8Type()), axes);
+  return loadTile(space, c.a.index->access, type, axes);
 }
 
 /// The scales of number `tile` of the subgroup's rows of A (columns of B) for a unit's k, from `inStage` of the step
@@ -117,7 +129,7 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
   for (int64_t tn = 0; c.b.scale && tn < p.tilesN; ++tn)
     loaded.scalesB.push_back(loadScales(false, tn, stage, inStage));
   for (int64_t tm = 0; c.a.index && tm < p.tilesM; ++tm)
-    loaded.indexA.push_back(loadIndex(tm, stepBegin + inStage));
+    loaded.indexA.push_back(loadIndex(tm, stage, inStage));
   return loaded;
 }
 

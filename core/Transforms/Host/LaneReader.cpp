@@ -123,7 +123,7 @@ bool LaneReader::isReadByUnits(tile::LoadOp op) const {
   auto isRead = [&](OpOperand &use) {
     auto mma = dyn_cast<tile::MmaOp>(use.getOwner());
     const MatrixUnit *unit = mma ? chip.unit(mma.getUnit()) : nullptr;
-    if (!unit || unit->scopeCount == 1 || use.get() == mma.getC())
+    if (!unit || unit->scopeCount == 1 || use.get() == mma.getC() || use.get() == mma.getIndex())
       return false;
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };

@@ -34,7 +34,8 @@ namespace {
 
 /// A body larger than this gains no more from fusion, and its registers would spill.
 constexpr size_t kMaxBodyOps = 64;
-/// Operations of a body without inputs that each user computes again.
+/// Operations of a body without inputs that each user computes again, casts of indices not counted: they are computed
+/// once for a row.
 constexpr size_t kMostIndexOps = 12;
 /// Operations of a body that sums over rows compute again rather than read its result.
 constexpr size_t kMostRepeatedOps = 12;
@@ -90,7 +91,11 @@ bool readsTensors(linalg::GenericOp op) {
 /// Whether the elements follow from their indices alone, in a few operations: rather computed again than stored.
 bool isOfIndices(linalg::GenericOp op) {
   return op.getNumDpsInputs() == 0 && op.getNumReductionLoops() == 0 && op.hasPureTensorSemantics() &&
-         op.getBody()->getOperations().size() <= kMostIndexOps && !readsTensors(op) &&
+         llvm::count_if(*op.getBody(),
+                        [](Operation &inner) {
+                          return !isa<linalg::IndexOp, arith::IndexCastOp, arith::ConstantOp>(inner);
+                        }) <= ptrdiff_t(kMostIndexOps) &&
+         !readsTensors(op) &&
          llvm::all_of(op.getRegionOutputArgs(), [](BlockArgument held) { return held.use_empty(); });
 }
 

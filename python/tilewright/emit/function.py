@@ -117,6 +117,13 @@ class Function:
         self.sizes.known[0][argument.shape[position]] = name
         return name
 
+    def local_size(self, name):
+        """A size that is known where the index value `name` is."""
+        import sympy
+        symbol = sympy.Symbol(f"n{self.fresh()[1:]}", integer=True, nonnegative=True)
+        self.sizes.bind(symbol, lambda: name)
+        return symbol
+
     def outer_index(self, size):
         """The same from inside of a body, written before its operation."""
         inner, self.lines = self.lines, self.outer_lines

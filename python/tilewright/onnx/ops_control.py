@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..emit.control import collect, tried
 from ..emit.scalars import Scalar, Scalars
 from ..emit.value import Value
 from .registry import op
@@ -64,12 +65,6 @@ def always_true(graph, name, condition):
     return False
 
 
-def tried(c, write):
-    """What a body gives; nothing of it stays in the text."""
-    with c.f.captured():
-        return write()
-
-
 def is_sequence(values):
     return any(isinstance(v, list) or v is None for v in values)
 
@@ -114,7 +109,7 @@ def changes(c, once, carried):
     if is_sequence(carried):
         return True
     carried = [c.tensor(v) for v in carried]
-    made = tried(c, lambda: once(Constant(np.array(0), "i64"), carried))[1:]
+    made = tried(c.f, lambda: once(Constant(np.array(0), "i64"), carried))[1:]
     if is_sequence(made):
         return True
     return any(m.shape != v.shape for m, v in zip(made, carried))
@@ -137,26 +132,21 @@ def unrolled(c, once, count, values):
 
 def counted(c, once, count, carried, scans):
     """`scf.for`; results of iterations are written into tensors that are carried along."""
-    f = c.f
-    made = tried(c, lambda: [c.tensor(v) for v in once(Constant(np.array(0, np.int64), "i64"), carried)[1:]])
-    stacks = [f.empty((count, *v.shape), v.type) for v in made[len(carried):]]
-    if count == 0:
-        return (*carried, *stacks)
-    for v, m in zip(carried, made):
-        if v.shape != m.shape or v.type != m.type:
-            c.refuse(
-                f"an iteration takes {v.text} and gives {m.text}; a loop of more than {MOST_UNROLLED} iterations has "
-                f"to keep shapes"
-            )
-    upper = count if isinstance(count, int) else Scalars(f).index_cast(count, "index").name
-    with f.loop(upper, [*carried, *stacks]) as (i, inner, results):
-        new = [c.tensor(v) for v in once(of_step(c, i), inner[:len(carried)])[1:]]
-        held = inner[len(carried):]
-        written = [
-            f.insert(v, stack, [i] + [0] * v.rank, sizes=[1, *v.shape]) for v, stack in zip(new[len(carried):], held)
-        ]
-        results[:] = [*new[:len(carried)], *written]
-    return tuple(results)
+    made = tried(c.f, lambda: [c.tensor(v) for v in once(Constant(np.array(0, np.int64), "i64"), carried)[1:]])
+    if count != 0:
+        for v, m in zip(carried, made):
+            if v.shape != m.shape or v.type != m.type:
+                c.refuse(
+                    f"an iteration takes {v.text} and gives {m.text}; a loop of more than {MOST_UNROLLED} iterations has "
+                    f"to keep shapes"
+                )
+
+    def step(i, values):
+        new = [c.tensor(v) for v in once(of_step(c, i), values)[1:]]
+        return new[:len(carried)], new[len(carried):]
+    upper = count if isinstance(count, int) else Scalars(c.f).index_cast(count, "index").name
+    values, stacks = collect(c.f, upper, carried, made[len(carried):], step)
+    return (*values, *stacks)
 
 
 def general(c, once, trips, condition, carried):
@@ -208,16 +198,16 @@ def scan(c, *inputs):
             offsets[axis], box[axis] = place(i, reverse), 1
             parts.append(f.slice(v, offsets, box, drop=[axis]))
         return [c.tensor(v) for v in c.reader.graph(body, [*values, *parts])]
-    made = tried(c, lambda: once(f.constant(0, "index"), states))
-    stacks = [f.empty((length, *v.shape), v.type) for v in made[len(states):]]
-    with f.loop(length, [*states, *stacks]) as (i, inner, results):
-        new = once(i, inner[:len(states)])
-        results[:] = new[:len(states)] + [
-            f.insert(v, stack, [place(i, reverse)] + [0] * v.rank, sizes=[1, *v.shape])
-            for v, stack, reverse in zip(new[len(states):], inner[len(states):], out_backwards)]
+    made = tried(f, lambda: once(f.constant(0, "index"), states))
+
+    def step(i, values):
+        new = once(i, values)
+        return new[:len(states)], new[len(states):]
+    places = [lambda i, reverse=reverse: place(i, reverse) for reverse in out_backwards]
+    states, stacks = collect(f, length, states, made[len(states):], step, places)
     moved = []
-    for v, axis in zip(results[len(states):], out_axes):
+    for v, axis in zip(stacks, out_axes):
         axis = c.axis(axis, v.rank)
         order = [*range(1, axis + 1), 0, *range(axis + 1, v.rank)]
         moved.append(f.transpose(v, order))
-    return (*results[:len(states)], *moved)
+    return (*states, *moved)

@@ -24,7 +24,7 @@ from ..compiler import build, describe
 from ..emit.sizes import plain
 from ..errors import OptionError
 from ..options import with_places
-from . import assumed, attention, complex_pairs, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
+from . import assumed, attention, complex_pairs, decompositions, flexible, freeze as freeze_, integers, partition, recurrent, registry, unpack
 from .backend import UnsupportedError
 from .importer import CONSTANT, Importer, is_tensor, source_line
 from .options import Options
@@ -126,17 +126,23 @@ def decomposed(exported):
     """The functional graph; composite operations that the importer writes as a whole stay whole."""
     registry.load()
     module = exported.graph_module
-    before = {node: node.target for node in module.graph.nodes}
+    parts = [part for part in module.modules() if isinstance(part, torch.fx.GraphModule)]
+    before = {node: (node.op, node.target, node.args) for part in parts for node in part.graph.nodes}
+    added = []
     try:
         recurrent.keep_whole(module)
         attention.keep_whole(module)
+        added = flexible.take_apart(module)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return exported.run_decompositions(decompositions.export_table())
     finally:
-        for node, target in before.items():
-            node.target = target
-        module.recompile()
+        for node, was in before.items():
+            node.op, node.target, node.args = was
+        for part, name in added:
+            part.delete_submodule(name)
+        for part in parts:
+            part.recompile()
 
 
 @dataclasses.dataclass
@@ -174,8 +180,7 @@ class Graph:
         self.users = [(node, spec.arg) for node, spec in zip(self.placeholders, self.specs.input_specs) if spec.kind is InputKind.USER_INPUT]
         for node in self.graph.nodes:
             if node.op == "get_attr":
-                raise UnsupportedError(f"the graph has the submodule '{node.target}' (torch.cond, a loop, or autocast around a part); a package is "
-                                       "one program: export the branch that is meant, or write it by torch.where")
+                node.meta["val"] = getattr(self.exported.graph_module, node.target)
 
     def _weight(self, spec):
         if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):

@@ -16,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import assumed, attention, checkpoints, complex_pairs, decompositions, freeze, integers, options as options_, partition, recurrent, \
+from . import assumed, attention, checkpoints, complex_pairs, decompositions, flexible, freeze, integers, options as options_, partition, recurrent, \
     registry, unpack
 from .device import board_of
 from .importer import Importer, is_tensor, memory_order, source_line
@@ -53,6 +53,7 @@ def backend(graph, example_inputs, *, mode=None, options=None):
     zero = assumed.all_zero(example_inputs)
     recurrent.keep_whole(graph)
     attention.keep_whole(graph)
+    flexible.take_apart(graph)
 
     @collector_paused()
     def compiler(module, inputs):

@@ -52,18 +52,111 @@ def is_tensor(value):
     return isinstance(value, torch.Tensor)
 
 
+def is_tensors(value):
+    """A tensor, or results of which each is one or left out."""
+    return is_tensor(value) or isinstance(value, (tuple, list)) and all(v is None or is_tensor(v) for v in value)
+
+
 def is_size(value):
     return isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool)
 
 
-class Importer:
+class Writer:
+    """Writes nodes of a graph into a function. `values`: what is known of them, tensors and tuples of tensors."""
+
+    def __init__(self, function):
+        self.function = function
+        self.values = {}
+
+    def value_of(self, node):
+        return self.values[node]
+
+    def resolve(self, argument):
+        """An argument of a node as its emitter takes it."""
+        if isinstance(argument, torch.fx.Node):
+            value = argument.meta.get("val")
+            if is_size(value):
+                return plain(value)
+            if isinstance(value, (torch.SymFloat, torch.SymBool)):
+                raise Unsupported("a number that is computed from a dynamic size is not compiled")
+            return value if isinstance(value, torch.nn.Module) else self.value_of(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.resolve(a) for a in argument]
+        if isinstance(argument, (torch.SymInt,)):
+            return plain(argument)
+        return argument
+
+    def write(self, node):
+        """One node; `Unsupported` where it cannot be."""
+        self.function.location = source_location(node)
+        if node.target is operator.getitem:
+            source = self.values[node.args[0]]
+            self.values[node] = source[node.args[1]]
+            return
+        emitter = registry.emitter_of(node.target)
+        if emitter is None:
+            raise Unsupported("there is no emitter of this operation")
+        fake = node.meta.get("val")
+        for result in fake if isinstance(fake, (tuple, list)) else [fake]:
+            if is_tensor(result):
+                check_tensor(result)
+        if fake is not None and all(m is None or 0 in m.shape for m in _flat([fake])):
+            self.values[node] = self._without_elements(fake)
+            return
+        arguments = [self.resolve(a) for a in node.args]
+        keywords = {k: self.resolve(v) for k, v in node.kwargs.items()}
+        result = emitter(Context(self.function, node), *arguments, **keywords)
+        self.values[node] = self._typed(result, fake)
+
+    def _without_elements(self, fake):
+        if isinstance(fake, (tuple, list)):
+            return tuple(self._without_elements(m) for m in fake)
+        return None if fake is None else self.function.empty(shape_of(fake), type_of(fake))
+
+    def _typed(self, result, fake):
+        """Results under the shapes that the graph knows for them."""
+        if isinstance(result, tuple):
+            return tuple(self._typed(r, m) if r is not None else None for r, m in zip(result, fake))
+        shape, type = shape_of(fake), type_of(fake)
+        assert result.type == type, f"the emitter made {result.type} where the graph has {type}"
+        assert len(result.shape) == len(shape), f"the emitter made {result.shape} where the graph has {shape}"
+        return self.function.cast_shape(result, shape)
+
+    def graph(self, module, operands):
+        """The results of a graph that an operation has as an argument, on these operands."""
+        operands = iter(operands)
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                self.values[node] = next(operands)
+            elif node.op == "get_attr":
+                self.values[node] = self._attribute(node, getattr(module, node.target))
+            elif node.op == "call_function" and is_tensors(node.meta.get("val")):
+                try:
+                    self.write(node)
+                except Unsupported as error:
+                    raise Unsupported(f"inside of it {registry.name_of(node.target) or node.target}: {error}") from None
+            elif node.op == "output":
+                results = node.args[0]
+                return [self.resolve(r) for r in (results if isinstance(results, (tuple, list)) else [results])]
+        raise AssertionError("a graph without an output")
+
+    def _attribute(self, node, held):
+        """A graph, or a tensor of one element."""
+        node.meta.setdefault("val", held)
+        if not is_tensor(held):
+            return held
+        if held.numel() != 1:
+            raise Unsupported(f"its graph holds a tensor of {held.numel()} elements; give it as an operand")
+        return self.function.fill(shape_of(held), type_of(held), held.item())
+
+
+class Importer(Writer):
     """Writes one function. `inputs` are the nodes that arrive as arguments, in this order; `binds`: those that are the same in many
     calls are marked, so that the program has a bound input for what is computed of them alone."""
 
     def __init__(self, inputs, locations=False, name=NAME, binds=False):
+        super().__init__(Function(name, locations))
         self.binds = binds
-        self.function = Function(name, locations)
-        self.values = {}
         self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
         self.tensors = []            # the input nodes that are tensors, in the order of the arguments
         self.scalars = []            # symbols that arrive as arrays of one i64, after the tensors
@@ -129,60 +222,6 @@ class Importer:
         f.heads.append(f"{name} = arith.index_cast {element} : i64 to index")
         f.sizes.known[0][symbol] = name
         return name
-
-    def value_of(self, node):
-        return self.values[node]
-
-    def resolve(self, argument):
-        """An argument of a node as its emitter takes it."""
-        if isinstance(argument, torch.fx.Node):
-            value = argument.meta.get("val")
-            if is_size(value):
-                return plain(value)
-            if isinstance(value, (torch.SymFloat, torch.SymBool)):
-                raise Unsupported("a number that is computed from a dynamic size is not compiled")
-            return self.value_of(argument)
-        if isinstance(argument, (list, tuple)):
-            return [self.resolve(a) for a in argument]
-        if isinstance(argument, (torch.SymInt,)):
-            return plain(argument)
-        return argument
-
-    def write(self, node):
-        """One node; `Unsupported` where it cannot be."""
-        self.function.location = source_location(node)
-        if node.target is operator.getitem:
-            source = self.values[node.args[0]]
-            self.values[node] = source[node.args[1]]
-            return
-        emitter = registry.emitter_of(node.target)
-        if emitter is None:
-            raise Unsupported("there is no emitter of this operation")
-        fake = node.meta.get("val")
-        for result in fake if isinstance(fake, (tuple, list)) else [fake]:
-            if is_tensor(result):
-                check_tensor(result)
-        if fake is not None and all(m is None or 0 in m.shape for m in _flat([fake])):
-            self.values[node] = self._without_elements(fake)
-            return
-        arguments = [self.resolve(a) for a in node.args]
-        keywords = {k: self.resolve(v) for k, v in node.kwargs.items()}
-        result = emitter(Context(self.function, node), *arguments, **keywords)
-        self.values[node] = self._typed(result, fake)
-
-    def _without_elements(self, fake):
-        if isinstance(fake, (tuple, list)):
-            return tuple(self._without_elements(m) for m in fake)
-        return None if fake is None else self.function.empty(shape_of(fake), type_of(fake))
-
-    def _typed(self, result, fake):
-        """Results under the shapes that the graph knows for them."""
-        if isinstance(result, tuple):
-            return tuple(self._typed(r, m) if r is not None else None for r, m in zip(result, fake))
-        shape, type = shape_of(fake), type_of(fake)
-        assert result.type == type, f"the emitter made {result.type} where the graph has {type}"
-        assert len(result.shape) == len(shape), f"the emitter made {result.shape} where the graph has {shape}"
-        return self.function.cast_shape(result, shape)
 
     def finish(self, outputs, sizes=()):
         """The text; `outputs` are nodes. Gives with it the order of memory of each result. `sizes`: of them results too, after the others,

@@ -7,16 +7,17 @@ from ..emit import types
 from ..emit.contract import contract
 from ..emit.reduce import extremum
 from ..emit.sizes import floor_div
-from . import attention as operations
+from . import attention as operations, flexible
 from .context import type_of
 from .registry import op
 
 operations.define()
+flexible.define()
 
 
 def sum_of_products(c, words, a, b, type):
     """Over the letters that the result lacks: "bhmd,bhnd->bhmn"."""
-    (of_a, of_b), of_result = words.split("->")[0].split(","), words.split("->")[1]
+    of_a, of_b, of_result = flexible.parts_of(words)
     size = {**dict(zip(of_a, a.shape)), **dict(zip(of_b, b.shape))}
     loops = of_result + "".join(sorted(set(of_a + of_b) - set(of_result)))
     index = {letter: f"d{i}" for i, letter in enumerate(loops)}
@@ -27,7 +28,7 @@ def sum_of_products(c, words, a, b, type):
 def product(c, words, a, b, heads, type):
     """The same where `heads` are those of keys and values, and groups of the queries' heads share one of them. A result of queries
     (m) has the queries' heads, others are summed over the groups."""
-    (of_a, of_b), of_result = words.split("->")[0].split(","), words.split("->")[1]
+    of_a, of_b, of_result = flexible.parts_of(words)
 
     def grouped(value, letters):
         if value.shape[1] == heads:
@@ -157,3 +158,10 @@ def whole_attention(c, q, k, v, mask, causal, scale):
 def whole_attention_backward(c, gradient, q, k, v, mask, out, logs, causal, scale):
     check(c, q, k, v)
     return gradients(c, gradient, q, k, v, out, logs, mask, causal, scale)
+
+
+@op("tilewright::contract")
+def contraction(c, a, b, words, wide):
+    if 0 in (*a.shape, *b.shape):
+        return c.f.fill(c.shape, c.type, 0)
+    return c.cast(sum_of_products(c, words, a, b, types.compute(a.type)), c.type)

@@ -49,7 +49,8 @@ def _affine_range(c, start, step, compute):
 
     def body(s):
         position = s.cast(s.index(0), compute)
-        return s.cast(s.add(scalar(s, start), s.mul(position, scalar(s, step))), c.type)
+        moved = position if step == 1 else s.mul(position, scalar(s, step))
+        return s.cast(moved if start == 0 else s.add(scalar(s, start), moved), c.type)
     result = c.f.map([], c.shape, c.type, body)
     if c.type == "i64" and all(isinstance(v, int) for v in (start, step, *c.shape)) and 0 not in c.shape:
         ends = start, start + step * (c.shape[0] - 1)

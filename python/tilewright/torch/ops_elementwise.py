@@ -526,10 +526,10 @@ def prelu(c, x, weight):
 
 @op("_to_copy")
 def to_copy(c, x, **options):
-    return c.cast(x, c.type)
+    return c.cast(x, c.type) if isinstance(x, Value) else c.map([x], lambda s, a: a)
 
 
-@op("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "lift_fresh", "prims::device_put")
+@op("clone", "alias", "alias_copy", "detach", "detach_copy", "lift_fresh_copy", "contiguous", "lift_fresh", "prims::device_put")
 def same(c, x, *_, **options):
     return x
 

@@ -160,6 +160,12 @@ def index_put(c, x, indices, values, accumulate=False):
     return Advanced(c, x, indices).write(values, accumulate)
 
 
+@op("flex_lib::zeros_and_scatter")
+def zeros_and_scatter(c, shape, indices, values):
+    """The gradient of what functions of `flex_attention` read at indices."""
+    return index_put(c, c.f.fill(c.shape, c.type, 0), indices, values, True)
+
+
 # Scatters along one dimension
 
 

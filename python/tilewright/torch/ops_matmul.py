@@ -2,6 +2,7 @@
 
 from ..emit import types
 from ..emit.contract import contract
+from ..emit.scalars import Scalar, Scalars
 from .registry import op
 
 
@@ -68,3 +69,41 @@ def linear(c, x, weight, bias=None):
     product = contract(c, x, weight, rank + 1, lead + [k], [f"d{rank - 1}", k], lead + [f"d{rank - 1}"],
                        (*x.shape[:-1], weight.shape[0]), types.compute(x.type), [rank])
     return c.cast(product, c.type) if bias is None else _with_addend(c, bias, product, 1, 1)
+
+
+# Products of groups
+
+
+@op("_grouped_mm", "transformers::grouped_mm_fallback")
+def grouped_mm(c, a, b, offs=None, bias=None, out_dtype=None):
+    """Products whose number differs from group to group, as the tokens of each expert: `offs` says where a group of rows of `a` (of columns
+    of `b`, of terms where both have two dimensions) ends. A loop over groups; what is in none of them is 0, and ends beyond the last are
+    held there, so that nothing else is touched."""
+    if bias is not None:
+        c.refuse("a bias inside of a grouped product is not compiled; add it to the result")
+    if a.rank == 3 and b.rank == 3:
+        return c.cast(product_of(c, a, b), c.type)
+    f, groups = c.f, offs.shape[0]
+    whole = a.shape[-1] if a.rank == b.rank else a.shape[0] if a.rank == 2 else b.shape[1]
+    with f.loop(groups, [f.fill(c.shape, c.type, 0)]) as (i, carried, results):
+        s = Scalars(f)
+        group, all_of_them = Scalar(i, "index"), Scalar(f.index(whole), "index")
+
+        def end(which):
+            """That of a group, between 0 and the last one."""
+            return s.max(s.min(s.index_cast(s.extract(offs, [which]), "index"), all_of_them), 0)
+        before = s.select(s.compare("eq", group, 0), s.constant(0, "index"), end(s.max(s.sub(group, 1), 0)))
+        count = f.local_size(s.max(s.sub(end(group), before), 0).name)
+
+        def part(value, dimension):
+            """The part of the group; dimension -1 stands for a matrix of a group."""
+            offsets, sizes = [0] * value.rank, list(value.shape)
+            offsets[max(dimension, 0)], sizes[max(dimension, 0)] = (i, 1) if dimension < 0 else (before.name, count)
+            return f.slice(value, offsets, sizes, drop=[0] if dimension < 0 else ())
+        split = (1, 0) if a.rank == b.rank else (0, -1) if a.rank == 2 else (-1, 1)
+        product = c.cast(product_of(c, part(a, split[0]), part(b, split[1])), c.type)
+        if a.rank == b.rank:
+            results[:] = [f.insert(product, carried[0], [i, 0, 0], sizes=[1, *product.shape])]
+        else:
+            results[:] = [f.insert(product, carried[0], [before.name, 0] if a.rank == 2 else [0, before.name])]
+    return results[0]

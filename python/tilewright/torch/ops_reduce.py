@@ -187,3 +187,30 @@ def logsumexp(c, x, axes, keepdim=False):
     total = c.f.reduce([powers], axes, compute, 0, lambda s, a, t: s.add(t, a), True)
     result = c.map([total, base], lambda s, t, m: s.add(s.math("log", t), m), compute=compute, type=c.type, shape=total.shape)
     return c.f.view(result, c.shape)
+
+
+@op("histc")
+def histc(c, x, bins=100, min=0, max=0):
+    """Numbers of elements in intervals of equal width, the last one with its end; elements outside are not counted. Without a range that of
+    the elements, one to each side where these are all alike."""
+    type = types.compute(x.type)
+    if min == max:
+        ends = [c.f.view(extremum(c, x, list(range(x.rank)), largest, False), ()) for largest in (False, True)]
+    else:
+        ends = [c.f.fill((), type, end) for end in (min, max)]
+
+    def place(s, a, low, high):
+        a, low, high = (s.cast(v, type) for v in (a, low, high))
+        alike = s.compare("eq", low, high)
+        low, high = (s.select(alike, s.add(v, by), v) for v, by in ((low, -1.0), (high, 1.0)))
+        inside = s.binary("and", s.compare("ge", a, low), s.compare("le", a, high))
+        at = s.div(s.mul(s.sub(a, low), s.constant(bins, type)), s.sub(high, low))
+        at = s.min(s.cast(s.select(inside, at, s.constant(0, type)), "i64"), bins - 1)
+        return s.select(inside, at, s.constant(-1, "i64"))
+    count = product(x.shape)
+    places = c.f.map([c.f.view(x, (count,)), *ends], (count,), "i64", place)
+    into = c.f.fill((bins,), type, 0)
+
+    def add(s, at, total):
+        return s.add(total, s.select(s.compare("eq", at, s.cast(s.index(0), "i64")), s.constant(1, type), s.constant(0, type)))
+    return c.cast(c.f.generic(2, [(places, ["d1"])], [(into, ["d0"])], add, {1}), c.type)

@@ -1,6 +1,7 @@
 """Operations that move elements or look at them in another shape: views, slices, joins, borders."""
 
 from ..emit.sizes import plain, product
+from .context import memory_order
 from .registry import op
 
 
@@ -9,7 +10,7 @@ def view(c, x, *_):
     return c.f.view(x, c.shape)
 
 
-@op("view.dtype")
+@op("view.dtype", "view_copy.dtype")
 def view_dtype(c, x, dtype):
     from ..emit import types
     if types.BITS[c.type] != types.BITS[x.type] or "i1" in (c.type, x.type):
@@ -17,7 +18,8 @@ def view_dtype(c, x, dtype):
     return c.f.map([x], c.shape, c.type, lambda s, a: s.op(f"arith.bitcast {a.name} : {types.text(a.type)} to {types.text(c.type)}", c.type))
 
 
-@op("unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "flatten.using_ints", "unflatten.int", "unsqueeze_copy", "squeeze_copy.dims")
+@op("unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "flatten.using_ints", "unflatten.int", "unsqueeze_copy", "squeeze_copy", "squeeze_copy.dim",
+    "squeeze_copy.dims")
 def reshaped(c, x, *_):
     return c.f.view(x, c.shape)
 
@@ -27,12 +29,12 @@ def permute(c, x, order):
     return c.f.transpose(x, [c.axis(a, x.rank) for a in order])
 
 
-@op("t", "numpy_T")
+@op("t", "t_copy", "numpy_T")
 def transpose_all(c, x):
     return c.f.transpose(x, list(range(x.rank))[::-1])
 
 
-@op("transpose.int", "movedim.int")
+@op("transpose.int", "transpose_copy.int", "movedim.int")
 def transpose_two(c, x, first, second):
     order = list(range(x.rank))
     if order:
@@ -116,7 +118,7 @@ def split_with_sizes(c, x, sizes, axis=0):
     return pieces(c, x, axis, sizes)
 
 
-@op("split.Tensor", "split.sizes", "chunk", "tensor_split.sections")
+@op("split.Tensor", "split_copy.Tensor", "split.sizes", "chunk", "tensor_split.sections")
 def split(c, x, _, axis=0):
     from .context import shape_of
     return pieces(c, x, axis, [shape_of(m)[c.axis(axis, x.rank)] for m in c.meta])
@@ -181,7 +183,7 @@ def diagonal_scatter(c, x, source, offset=0, first=0, second=1):
     return c.f.map([x], c.shape, c.type, body)
 
 
-@op("unfold")
+@op("unfold", "unfold_copy")
 def unfold(c, x, axis, size, step):
     if x.rank == 0:
         return c.f.view(x, c.shape)
@@ -247,22 +249,23 @@ def roll(c, x, shifts, axes=()):
 
 @op("as_strided", "as_strided_copy")
 def as_strided(c, x, sizes, strides, offset=None):
-    """Elements by their position in memory, where `x` lies dense and row-major; any tensor as it is, such as a mean of channels that lie
-    last, where strides differ in dimensions of one element alone."""
+    """Elements by their position in memory, where `x` lies dense, its dimensions in any order; any tensor as it is, such as a mean of
+    channels that lie last, where strides differ in dimensions of one element alone."""
     source = c.node.args[0].meta["val"]
     known = [plain(n) for n in source.stride()]
     if tuple(sizes) == x.shape and offset in (None, plain(source.storage_offset())) and \
             all(n == 1 or stride == own for n, stride, own in zip(sizes, strides, known)):
         return x
-    if not source.is_contiguous() or not all(isinstance(n, int) for n in (*x.shape, *c.shape, *strides, offset or 0)):
-        c.refuse("as_strided of a tensor that is not contiguous, or with dynamic sizes, is not compiled")
+    order = memory_order(source)
+    if order is None or not all(isinstance(n, int) for n in (*x.shape, *c.shape, *strides, offset or 0)):
+        c.refuse("as_strided of a tensor that has gaps in memory, or with dynamic sizes, is not compiled")
     offset = (source.storage_offset() if offset is None else offset) - int(source.storage_offset())
     reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, strides))
     if 0 in c.shape:
         return c.f.empty(c.shape, c.type)
     if offset < 0 or offset + reach > product(x.shape):
         c.refuse("as_strided that reads outside of the elements of its tensor is not compiled")
-    flat = c.f.slice(c.f.view(x, (product(x.shape),)), [offset], [reach])
+    flat = c.f.slice(c.f.view(c.f.arranged(x, order), (product(x.shape),)), [offset], [reach])
     return moved(c, flat, [" + ".join(f"d{i} * {stride}" for i, stride in enumerate(strides)) or "0"])
 
 

@@ -64,6 +64,8 @@ def _signature(node):
             return (str(argument.dtype), tuple(map(str, argument.shape)), tuple(map(str, argument.stride())), str(argument.layout))
         if isinstance(argument, (list, tuple)):
             return tuple(map(text, argument))
+        if isinstance(argument, torch.nn.Module):
+            return id(argument)
         return repr(argument)
     return (node.target, text(list(node.args)), tuple((k, text(v)) for k, v in node.kwargs.items()), text(node.meta.get("val")))
 

@@ -10,13 +10,15 @@ expressions, everything else as it is. It returns a `Value`, or a tuple where th
 
 import importlib
 
+import torch
+
 from ..emit.context import Unsupported  # noqa: F401: part of this table's interface
 
 EMITTERS = {}
 
 #: The files of emitters, by family.
 FAMILIES = ("elementwise", "create", "reduce", "view", "matmul", "normalise", "conv", "pool", "index", "scan", "attention",
-            "random", "resample", "recurrent", "training", "quantised")
+            "random", "resample", "recurrent", "training", "quantised", "control")
 
 
 def op(*names):
@@ -31,15 +33,29 @@ def op(*names):
 
 
 def name_of(target):
-    """`aten::add.Tensor` of an overload; the overload `default` is left out."""
+    """`aten::add.Tensor` of an overload; the overload `default` is left out. `higher_order::cond` of an operation that takes graphs."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order::{target.name()}"
     schema = getattr(target, "_schema", None)
     if schema is None:
         return None
     return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
+#: Primitives that are ATen's operations of the same name. Graphs that are arguments have them where the program updates views in place.
+PRIMITIVES = frozenset((
+    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil cos cosh digamma div eq erf erfc "
+    "exp exp2 expm1 floor fmax fmin fmod ge gt hypot isfinite le lgamma log log10 log1p log2 lt maximum minimum mul ne neg pow reciprocal "
+    "remainder round rsqrt sign sin sinh sqrt sub tan tanh trunc where").split())
+
+
 def emitter_of(target):
-    return EMITTERS.get(name_of(target))
+    name = name_of(target)
+    space, _, plain = (name or "").partition("::")
+    if name not in EMITTERS and space == "prims" and plain in PRIMITIVES:
+        return next((EMITTERS[n] for n in (f"aten::{plain}", f"aten::{plain}.Tensor", f"aten::{plain}.Tensor_Tensor", f"aten::{plain}.self")
+                     if n in EMITTERS), None)
+    return EMITTERS.get(name)
 
 
 def load():

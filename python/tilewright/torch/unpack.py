@@ -59,8 +59,8 @@ def is_transposed(value):
 
 def is_wide(value):
     """Computed from an 8-bit weight of as many elements, by a conversion and what keeps each element where it is."""
-    while isinstance(value, torch.fx.Node) and value.op == "call_function" and fake(value.args[0]) is not None and \
-            fake(value.args[0]).numel() == fake(value).numel() and value.target in (*CONVERSIONS, *RESHAPES, aten.mul.Tensor, aten.sub.Tensor):
+    while isinstance(value, torch.fx.Node) and value.target in (*CONVERSIONS, *RESHAPES, aten.mul.Tensor, aten.sub.Tensor) and \
+            fake(value.args[0]) is not None and fake(value.args[0]).numel() == fake(value).numel():
         value = value.args[0]
         if fake(value).dtype.itemsize == 1:
             return True

@@ -21,6 +21,8 @@
 // RUN: not tw-tblgen -check -target=test -D UNKNOWN -I %source %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not tw-tblgen -check -target=test -D FLOATS -I %source %s 2>&1 | FileCheck %s --check-prefix=FLOATS
 // RUN: not tw-tblgen -check -target=test -D HOME -I %source %s 2>&1 | FileCheck %s --check-prefix=HOME
+// RUN: not tw-tblgen -check -target=test -D OWNER -I %source %s 2>&1 | FileCheck %s --check-prefix=OWNER
+// RUN: not tw-tblgen -check -target=test -D WORD -I %source %s 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: not tw-tblgen -check -target=test -D LANES -I %source %s 2>&1 | FileCheck %s --check-prefix=LANES
 // RUN: not tw-tblgen -check -target=test -D NARROW -I %source %s 2>&1 | FileCheck %s --check-prefix=NARROW
 // RUN: not tw-tblgen -check -target=test -D BOTH -I %source %s 2>&1 | FileCheck %s --check-prefix=BOTH
@@ -112,7 +114,21 @@ def faulty : Sparse {
   let indexA = Operand<u8, VectorRegister<RowMajor>>;
 }
 #endif
-// HOME: sparse-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'indexA' describes places of elements, but field 'indexA' does not lie in registers over lanes; a sparse operand and its index are InRegisters<...>
+// HOME: sparse-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'indexA' describes places of elements, but does not lie in registers over the lanes of a 'scope'; the index of a sparse operand is InRegisters<...> of a Group<...>
+
+#ifdef OWNER
+def faulty : Sparse {
+  let a = Operand<f16, VectorRegister<RowMajor>>;
+}
+#endif
+// OWNER: sparse-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'indexA' describes places of elements, but field 'a' lies neither in registers over lanes nor in a scratchpad; a sparse operand is InRegisters<...> or InScratchpad<...>
+
+#ifdef WORD
+def faulty : Sparse {
+  let a = Operand<f16, InScratchpad<"shared", ["row"], ["none"]>>;
+}
+#endif
+// WORD: sparse-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'indexA' has no 'storage', the register in which a unit that reads A in a scratchpad takes the places of a lane; give it one, such as "i32"
 
 #ifdef LANES
 def faulty : Sparse {

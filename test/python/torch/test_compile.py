@@ -10,7 +10,6 @@ import sys
 import pytest
 import torch
 from torch import nn
-from torch.nn.attention.flex_attention import flex_attention
 
 import tilewright.torch
 from tilewright.torch import decompositions, formulas, program, registry
@@ -196,12 +195,44 @@ def test_an_island_runs_eagerly_and_is_logged_once(caplog):
     assert len(lines) == 1 and "aten::_fft_r2c at" in lines[0] and "test_compile.py:" in lines[0]
 
 
-def test_operations_with_graphs_as_arguments_run_eagerly():
-    """Their arguments that are tuples stay tuples."""
-    def f(q, k, v):
-        return flex_attention(q * 2, k, v, score_mod=lambda score, b, h, i, j: score + (i - j).to(score.dtype)) + 1
-    q, k, v = (torch.randn(1, 2, 16, 8) for _ in range(3))
-    torch.testing.assert_close(torch.compile(f, backend="tilewright")(q, k, v), f(q, k, v), rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_products_of_groups(dynamic):
+    """The tokens of each expert: of rows, of columns, of terms; groups of none; what is in no group is 0."""
+    ends = torch.tensor([8, 8, 16, 24], dtype=torch.int32)
+
+    def random(*shape):
+        return torch.randn(shape, dtype=torch.bfloat16, requires_grad=True)
+
+    def f(x, weights, ends):
+        return nn.functional.grouped_mm(x, weights.transpose(-2, -1), offs=ends)
+
+    def gradients(function, *arguments):
+        return torch.autograd.grad(function(*arguments, ends).float().square().sum(), arguments)
+    for shapes in (((24, 16), (4, 32, 16)), ((4, 8, 16), (24, 16)), ((8, 24), (32, 24))):
+        arguments = [random(*shape) for shape in shapes]
+        torch._dynamo.reset()
+        for g, w in zip(gradients(compiled(f, dynamic=dynamic), *arguments), gradients(f, *arguments), strict=True):
+            torch.testing.assert_close(g, w, rtol=3e-2, atol=3e-1)
+    with torch.no_grad():
+        got = compiled(f, dynamic=dynamic)(random(40, 16), random(4, 32, 16), ends)
+        assert got.shape == (40, 32) and not got[24:].any() and got[:24].any(1).all()
+
+
+def test_a_weight_that_is_part_of_another():
+    def f(x, w):
+        a, b = w.split([2, 4])
+        return nn.functional.linear(x, a), nn.functional.linear(x, torch.cat([b, a]))
+    arguments = torch.randn(5, 8), torch.randn(6, 8)
+    equal_outside(compiled(f)(*arguments), f(*arguments))
+
+
+def test_elements_by_their_place_in_memory():
+    """Of a tensor whose dimensions lie in another order."""
+    def f(x):
+        return (x * 2).t().as_strided((3, 4, 2), (2, 5, 1)), x.t().as_strided((2, 3), (4, 1), 2)
+    for x in (torch.randn(4, 6), torch.randn(6, 4).t()):
+        torch._dynamo.reset()
+        equal_outside(compiled(f)(x), f(x))
 
 
 def test_what_the_compiler_refuses_runs_eagerly(caplog, monkeypatch):

@@ -331,7 +331,6 @@ def test_derived_sizes(tmp_path):
 @pytest.mark.parametrize("function, args, message", [
     (lambda x: torch.fft.fft(x).real, (torch.ones(4),), r"(?s)aten::_fft_r2c at .*test_export.py:\d+: .*is one program"),
     (lambda x: x.nonzero(), (torch.ones(4),), r"aten::nonzero at .*test_export.py:\d+"),
-    (lambda x: torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,)), (torch.ones(4),), "the graph has the submodule .*torch.where"),
     (lambda x: x + 1 if x.sum() > 0 else x, (torch.ones(4),), "torch.export does not capture this model: "),
     (lambda x: x.new_zeros(int(x[0])), (torch.ones(4),), "a result has a size that follows from values|does not capture"),
 ])

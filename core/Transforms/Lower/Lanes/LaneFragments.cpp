@@ -98,6 +98,8 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
       return false;
     if (llvm::is_contained(mma.getScales(), use.get())) // copied there
       return findsScalesInBlock(*unit);
+    if (use.get() == mma.getIndex())
+      return false;
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };
   if (!op->use_empty() && llvm::all_of(op->getUses(), isRead))
@@ -108,6 +110,9 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
   if (failed(loaded))
     return failure();
   values.map(op.getResult(), *loaded);
+  readsStages |= ring && llvm::any_of(op.getMemref().getUsers(), [](Operation *user) {
+                   return isa<tile::CopyOp>(user) && user->hasAttr(engineAttr);
+                 });
   return success();
 }
 

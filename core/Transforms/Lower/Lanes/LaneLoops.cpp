@@ -192,6 +192,7 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
     return success(); // nobody waits for the last stage
   Value any = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
                                     loop.getUpperBound());
+  awaitReaders();
   position->releasePrevious(lane, any);
   return success();
 }

@@ -290,6 +290,14 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
   return true;
 }
 
+/// The lanes of a group have read what they load from stages themselves: one of them gives a stage back for all.
+void LaneWriter::awaitReaders() {
+  if (!readsStages)
+    return;
+  Value number = arith::AddIOp::create(builder, context.loc, group, context.i32(1)); // as in `storeTiles`
+  context.ops.groupBarrier(builder, context.loc, number, shape.groupLanes);
+}
+
 /// The units of a step form a group; when only that one is under way, the stage before it is free. Where the step
 /// itself has awaited them, its own is.
 void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value iv) {
@@ -304,8 +312,10 @@ void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value i
       meetInTurn(group, /*waits=*/true);
     if (arrive)
       context.ops.commitUnits(builder, context.loc);
-    else
+    else {
+      awaitReaders();
       position->release(lane);
+    }
     position->advance();
     return;
   }
@@ -321,6 +331,7 @@ void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value i
     yielded[i] = sum;
   auto around = cast<scf::ForOp>(iv.getParentBlock()->getParentOp());
   Value isLater = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ne, iv, around.getLowerBound());
+  awaitReaders();
   position->releasePrevious(lane, isLater);
   position->advance();
 }

@@ -59,8 +59,10 @@ void LaneWriter::finishUnits(bool givesTurn) {
   for (auto [old, result] : llvm::zip(running, results))
     values.map(old, result);
   running.clear();
-  if (Value isLater = std::exchange(isLaterStep, {}))
+  if (Value isLater = std::exchange(isLaterStep, {})) {
+    awaitReaders();
     position->releasePrevious(lane, isLater);
+  }
 }
 
 /// At the start of a step of `op`, written as `loop`: units that end the step before may be under way.
@@ -170,6 +172,8 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
     operands.append({described->first, along});
   }
   operands.push_back(value(op.getC()));
+  if (op.getIndex())
+    operands.push_back(value(op.getIndex()));
   SmallVector<Type> result;
   if (inBlock) { // whether they hold anything
     Value holds = operands.pop_back_val();
@@ -178,7 +182,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
       return failure();
     operands.push_back(holds);
   } else {
-    result.push_back(operands.back().getType());
+    result.push_back(value(op.getC()).getType());
   }
   std::string name = ("tilewright.unit." + op.getUnit()).str();
   if (!module.lookupSymbol(name)) {

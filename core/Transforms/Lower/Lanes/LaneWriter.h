@@ -110,6 +110,7 @@ private:
   void unlessMember(int64_t member, llvm::function_ref<void()> work);
   int64_t members() const { return (shape.threads - shape.copiers) / shape.groupLanes; }
   void barrier();
+  void awaitReaders();
   void endStep(mlir::scf::ForOp op, llvm::SmallVectorImpl<mlir::Value> &yielded, mlir::Value iv);
 
   mlir::Value value(mlir::Value old) { return values.lookupOrDefault(old); }
@@ -159,6 +160,7 @@ private:
   int64_t sharedUsed = 0;
   std::optional<LaneRing> ring;
   std::optional<RingPosition> position;
+  bool readsStages = false; // lanes load from stages themselves, beside what units read there
   AccumulatorPlaces accumulators;
   const BlockAccumulators *blockOps = nullptr; // null: there are none
   mlir::Value accumulatorsAt;                  // where the block keeps the address of its entries, then the address

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "tilewright/BlockAccumulators.h"
+#include "tilewright/IndexedUnits.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "tilewright/TargetDescription.h"
@@ -70,8 +71,8 @@ static void setAttributes(LLVM::LLVMFuncOp function, ArrayRef<State> states) {
 }
 
 /// A unit on described matrices (descriptor and whether lines run along k, for A and B, then C; registers for an A that
-/// lies there): the target's own op.
-static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit) {
+/// lies there; last the index of a sparse A): the target's own op.
+static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit, ShippedFunctions &functions) {
   auto ops = laneOpsOf(call);
   if (!ops)
     return LogicalResult(call.emitError() << llvm::toString(ops.takeError()));
@@ -104,14 +105,19 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit)
   const bool describesA = unit.a.residence == Residence::Scratchpad;
   const unsigned b = describesA ? 2 : 1;
   Value result;
-  if (operands.size() == b + 3)
+  if (const IndexedUnits *indexed = indexedUnits(**ops); indexed && unit.sparsity && operands.size() == b + 4) {
+    UnitEmitter emitter(call, unit.name, functions);
+    result = indexed->emitIndexedUnit(builder, call.getLoc(), unit, operands[0], !describesA || isOne(1), operands[b],
+                                      isOne(b + 1), operands[b + 2], packedIndex(emitter, unit, operands[b + 3]));
+  } else if (!unit.sparsity && operands.size() == b + 3)
     result = (*ops)->emitUnit(builder, call.getLoc(), unit, operands[0], !describesA || isOne(1), operands[b],
                               isOne(b + 1), operands[b + 2]);
   if (!result)
     return call.emitError() << "unit " << unit.name << " cannot be emitted: expected "
                             << (describesA ? "descriptors of A and B, each with "
                                            : "registers of A, the descriptor of B with ")
-                            << "its order, C, and an operation of the target for it";
+                            << "its order, C, " << (unit.sparsity ? "the index of A, " : "")
+                            << "and an operation of the target for it";
   return result;
 }
 
@@ -135,7 +141,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
         return call.emitError() << "chip " << chip << " has no unit \"" << name << "\"";
       setAttributes(call->getParentOfType<LLVM::LLVMFuncOp>(), unit->states);
       if (readsScratchpad(*unit))
-        return emitDescribed(call, *unit);
+        return emitDescribed(call, *unit, functions);
       UnitEmitter emitter(call, name, functions);
       return emitUnit(emitter, *unit);
     }

@@ -108,6 +108,11 @@ static Value besideIn(UnitEmitter &emitter, Value value, Type storage, int64_t l
   return castTo(b, emitter.loc, whole, storage);
 }
 
+Value tilewright::packedIndex(UnitEmitter &emitter, const MatrixUnit &unit, Value places) {
+  return besideIn(emitter, places, parseRecordType(unit.sparsity->index.storage, *emitter.call.getContext()),
+                  unit.sparsity->placeBits());
+}
+
 FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &unit) {
   const UnitOperand *operands[] = {&unit.a, &unit.b, &unit.c};
   LLVM::CallOp call = emitter.call;
@@ -132,8 +137,7 @@ FailureOr<Value> tilewright::emitUnit(UnitEmitter &emitter, const MatrixUnit &un
       return besideIn(emitter, call.getArgOperands()[place], parseRecordType(operand.storage, *call.getContext()));
     }
     if (unit.sparsity && role == "IndexA")
-      return besideIn(emitter, call.getArgOperands()[std::size(operands) + unit.besides().size() - 1],
-                      parseRecordType(unit.sparsity->index.storage, *call.getContext()), unit.sparsity->placeBits());
+      return packedIndex(emitter, unit, call.getArgOperands()[std::size(operands) + unit.besides().size() - 1]);
     APInt number;
     if (role.size() == 5 && role.starts_with("Tile") && role[4] >= 'A' && role[4] <= 'C' &&
         matchPattern(call.getArgOperands()[role[4] - 'A'], m_ConstantInt(&number)))

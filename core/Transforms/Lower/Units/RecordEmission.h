@@ -22,6 +22,10 @@ namespace tilewright {
 /// have a fixed length.
 std::optional<int64_t> scaleOf(llvm::ArrayRef<State> states);
 
+/// The index of a sparse A that a lane holds, bytes, as a register of the type `storage` of its record: the bits of its
+/// places side by side from the lowest one on. As it is where the record has none.
+mlir::Value packedIndex(UnitEmitter &emitter, const MatrixUnit &unit, mlir::Value places);
+
 /// The instruction of `unit` in place of the emitter's call, whose operands are A, B and C.
 mlir::FailureOr<mlir::Value> emitUnit(UnitEmitter &emitter, const MatrixUnit &unit);
 

@@ -22,6 +22,24 @@ func.func @twice(%a: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
 
 // -----
 
+// So are two results of a branch, one of which is updated after it.
+// CHECK-LABEL: func.func private @branch
+// CHECK:         scf.if
+// CHECK:           %[[COPY:.*]] = bufferization.alloc_tensor() copy(%arg0)
+// CHECK:           scf.yield %arg0, %[[COPY]]
+// CHECK:         else
+// CHECK-NEXT:      scf.yield %arg1, %arg0
+func.func private @branch(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: i1) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r:2 = scf.if %c -> (tensor<4xf32>, tensor<4xf32>) {
+    scf.yield %a, %a : tensor<4xf32>, tensor<4xf32>
+  } else {
+    scf.yield %b, %a : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // What a loop computes anew goes into the buffer that it carries; what it updates is there already.
 // CHECK-LABEL: func.func @loop
 // CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)

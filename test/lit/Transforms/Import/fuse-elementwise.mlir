@@ -436,6 +436,46 @@ func.func @positions(%table: tensor<64x8xf32>) -> tensor<32x8xf32> {
 
 // -----
 
+// A window that is a test of many places moves into the choice, and is not written for each head: casts of places do not count.
+// CHECK-LABEL: func.func @window
+// CHECK-COUNT-1: linalg.generic
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @window(%x: tensor<4x64x64xf32>) -> tensor<4x64x64xf32> {
+  %c8 = arith.constant 8 : i64
+  %c9 = arith.constant 9 : i64
+  %least = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<64x64xi1>
+  %mask = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<64x64xi1>) {
+  ^bb0(%o: i1):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %q = arith.index_cast %i : index to i64
+    %k = arith.index_cast %j : index to i64
+    %d = arith.subi %q, %k : i64
+    %near = arith.cmpi slt, %d, %c8 : i64
+    %after = arith.cmpi sge, %q, %k : i64
+    %both = arith.andi %near, %after : i1
+    %first = arith.cmpi slt, %k, %c9 : i64
+    %kept = arith.ori %both, %first : i1
+    %part = arith.divsi %q, %c9 : i64
+    %other = arith.divsi %k, %c9 : i64
+    %alike = arith.cmpi eq, %part, %other : i64
+    %all = arith.andi %kept, %alike : i1
+    linalg.yield %all : i1
+  } -> tensor<64x64xi1>
+  %f = tensor.empty() : tensor<4x64x64xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(h, i, j) -> (i, j)>, affine_map<(h, i, j) -> (h, i, j)>, affine_map<(h, i, j) -> (h, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%mask, %x : tensor<64x64xi1>, tensor<4x64x64xf32>) outs(%f : tensor<4x64x64xf32>) {
+  ^bb0(%m: i1, %a: f32, %o: f32):
+    %r = arith.select %m, %a, %least : f32
+    linalg.yield %r : f32
+  } -> tensor<4x64x64xf32>
+  return %y : tensor<4x64x64xf32>
+}
+
+// -----
+
 // Numbers that are rounded for a unit with scales are stored for it; without such a unit they are computed where they
 // are scaled.
 module attributes {tilewright.target = "amd:MI350"} {

@@ -43,3 +43,15 @@ llvm.func @no_order(%a: vector<8xf16>, %b: i64, %c: vector<8xf32>) -> vector<8xf
   llvm.return %d : vector<8xf32>
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "nvidia:H200"} {
+llvm.func @tilewright.unit.nvidia.wgmma_sp_m64n32k32_f16_f32(i64, i64, i64, i64, vector<16xf32>) -> vector<16xf32>
+llvm.func @no_index(%a: i64, %b: i64, %c: vector<16xf32>) -> vector<16xf32> {
+  %alongK = llvm.mlir.constant(1 : i64) : i64
+  // expected-error @+1 {{unit nvidia.wgmma_sp_m64n32k32_f16_f32 cannot be emitted: expected descriptors of A and B, each with its order, C, the index of A, and an operation of the target for it}}
+  %d = llvm.call @tilewright.unit.nvidia.wgmma_sp_m64n32k32_f16_f32(%a, %alongK, %b, %alongK, %c) : (i64, i64, i64, i64, vector<16xf32>) -> vector<16xf32>
+  llvm.return %d : vector<16xf32>
+}
+}

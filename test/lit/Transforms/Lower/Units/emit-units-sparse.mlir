@@ -41,3 +41,40 @@ module attributes {tilewright.target = "nvidia:H200"} {
     llvm.return %d : vector<4xi32>
   }
 }
+
+// -----
+
+// Of a group: A and B by descriptors, the places of the lane in a register. Lines of A along k, of B along n.
+module attributes {tilewright.target = "nvidia:H200"} {
+  llvm.func @tilewright.unit.nvidia.wgmma_sp_m64n32k32_f16_f32(i64, i64, i64, i64, vector<16xf32>, vector<16xi8>) -> vector<16xf32>
+
+  // CHECK-LABEL: llvm.func @group
+  // CHECK-SAME: %[[A:.*]]: i64, %[[B:.*]]: i64, %{{.*}}: vector<16xf32>, %[[P:.*]]: vector<16xi8>
+  // CHECK: llvm.bitcast %[[P]] : vector<16xi8> to i128
+  // CHECK: %[[PLACE:.*]] = llvm.mlir.constant(24 : i32) : i32
+  // CHECK: %[[LAST:.*]] = llvm.shl %{{.*}}, %[[PLACE]] : i32
+  // CHECK: %[[WORD:.*]] = llvm.or %{{.*}}, %[[LAST]] : i32
+  // CHECK: llvm.inline_asm has_side_effects "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {$0,{{.*}},$15}, $32, $33, $34, 0, p, 1, 1, 0, 1; }", "=f,{{.*}},15,l,l,r" {{.*}} %[[A]], %[[B]], %[[WORD]] :
+  llvm.func @group(%a: i64, %b: i64, %c: vector<16xf32>, %p: vector<16xi8>) -> vector<16xf32> {
+    %alongK = llvm.mlir.constant(1 : i64) : i64
+    %alongFree = llvm.mlir.constant(0 : i64) : i64
+    %d = llvm.call @tilewright.unit.nvidia.wgmma_sp_m64n32k32_f16_f32(%a, %alongK, %b, %alongFree, %c, %p) : (i64, i64, i64, i64, vector<16xf32>, vector<16xi8>) -> vector<16xf32>
+    llvm.return %d : vector<16xf32>
+  }
+}
+
+// -----
+
+// Of bytes, which have one order, without factors; sums that begin with zero are not read.
+module attributes {tilewright.target = "nvidia:H200"} {
+  llvm.func @tilewright.unit.nvidia.wgmma_sp_m64n32k64_u8_i32(i64, i64, i64, i64, vector<16xi32>, vector<16xi8>) -> vector<16xi32>
+
+  // CHECK-LABEL: llvm.func @bytes
+  // CHECK: "{ .reg .pred p; setp.ne.b32 p, 0, 0; wgmma.mma_async.sp.sync.aligned.m64n32k64.s32.u8.u8 {$0,{{.*}},$15}, $32, $33, $34, 0, p; }", "=r,
+  llvm.func @bytes(%a: i64, %b: i64, %p: vector<16xi8>) -> vector<16xi32> {
+    %alongK = llvm.mlir.constant(1 : i64) : i64
+    %zero = llvm.mlir.constant(dense<0> : vector<16xi32>) : vector<16xi32>
+    %d = llvm.call @tilewright.unit.nvidia.wgmma_sp_m64n32k64_u8_i32(%a, %alongK, %b, %alongK, %zero, %p) : (i64, i64, i64, i64, vector<16xi32>, vector<16xi8>) -> vector<16xi32>
+    llvm.return %d : vector<16xi32>
+  }
+}
