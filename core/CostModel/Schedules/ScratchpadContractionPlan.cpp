@@ -28,7 +28,6 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"tile", llvm::json::Array{tileM, tileN, tileK}},
                             {"stages", stages},
                             {"slices", slices},
-                            {"group", llvm::json::Array{groupM, groupN, groupK}},
                             {"scratchpad_bytes", scratchpadBytes},
                             {"accumulator_bytes", accumulatorBytes},
                             {"copy_a", nameOf(copyA)},
@@ -39,6 +38,8 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"clocks", clocks},
                             {"busy", busy},
                             {"seconds", seconds}};
+  if (groups() > 1)
+    object["group"] = llvm::json::Array{groupM, groupN, groupK};
   if (pitchA != tileK || pitchB != tileN)
     object["row_pitches"] = llvm::json::Array{pitchA, pitchB};
   if (!others.empty()) {
