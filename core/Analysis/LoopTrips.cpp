@@ -29,6 +29,11 @@ static std::optional<int64_t> constantAmong(AffineMap map, bool largest) {
   return best;
 }
 
+AffineForOp tilewright::loopInside(AffineForOp loop) {
+  Block *body = loop.getBody();
+  return llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
+}
+
 Value tilewright::endOf(AffineForOp loop) {
   AffineMap map = loop.getUpperBoundMap();
   if (map.getNumResults() != 1)

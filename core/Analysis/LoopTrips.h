@@ -21,6 +21,9 @@ namespace tilewright {
 /// The value that is the upper bound of a loop; null where that is another expression.
 mlir::Value endOf(mlir::affine::AffineForOp loop);
 
+/// The loop that is all of a loop's body; null where that is something else.
+mlir::affine::AffineForOp loopInside(mlir::affine::AffineForOp loop);
+
 /// Iterations of a loop of step 1, at most; nullopt where nothing bounds them.
 std::optional<int64_t> mostTrips(mlir::affine::AffineForOp loop);
 

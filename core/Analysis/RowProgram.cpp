@@ -14,6 +14,8 @@
 #include "core/Analysis/RowProgram.h"
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
+#include "core/Analysis/LoopDependence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -70,16 +72,11 @@ RowProgram::uses(llvm::SmallVectorImpl<const RowStep *> *again) const {
   return uses;
 }
 
-static bool sameExtent(AffineForOp a, AffineForOp b) {
-  return a.getUpperBoundMap() == b.getUpperBoundMap() &&
-         llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());
-}
-
 /// Whether lanes can execute the nest's body element by element. Bools that lie one after the other in memory are no
 /// bytes that lanes could load as vectors.
 static bool isPlainBody(const Nest &nest, unsigned outer) {
   for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() && !isRowOperation(&op))
+    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !isElementwise(&op))
       return false;
   for (const auto *accesses : {&nest.loads, &nest.stores})
     for (const Access &access : *accesses) {
@@ -126,7 +123,7 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
       if (load.memref == store.memref && store.op->isBeforeInBlock(load.op))
         return nullptr;
   for (auto [own, other] : llvm::zip(nest.loops, loops))
-    if (!sameExtent(own, other))
+    if (!equalTripCounts(own, other))
       return nullptr;
   if (step->kind == RowStep::Kind::Reduction)
     return step->reduction->inner.empty() && step->reduction->outer.size() == outer ? std::move(step) : nullptr;

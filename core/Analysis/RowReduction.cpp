@@ -11,19 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/RowReduction.h"
+#include "core/Analysis/Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
-
-bool tilewright::isRowOperation(Operation *op) {
-  return op->hasTrait<OpTrait::ConstantLike>() ||
-         (OpTrait::hasElementwiseMappableTraits(op) && isPure(op) &&
-          !isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
-               arith::CeilDivUIOp>(op));
-}
 
 static bool isPlain(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; }
 
@@ -95,7 +89,7 @@ std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool m
   for (Operation &op : rows.nest.body->without_terminator()) {
     if (isa<AffineLoadOp, AffineStoreOp>(op))
       continue;
-    if (!isRowOperation(&op) || (!mayCount && llvm::is_contained(op.getOperands(), laneIndex)))
+    if (!isElementwise(&op) || (!mayCount && llvm::is_contained(op.getOperands(), laneIndex)))
       return nullptr;
     for (unsigned dim : rows.inner)
       if (llvm::is_contained(op.getOperands(), rows.nest.loops[dim].getInductionVar()))

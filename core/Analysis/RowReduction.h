@@ -49,9 +49,6 @@ struct RowReduction {
   }
 };
 
-/// Whether lanes beyond the end of a row may execute the scalar op, too, whatever their operands are.
-bool isRowOperation(mlir::Operation *op);
-
 /// The nest at `root` if it is such a one; null else. `mayReassociate`: sums of floats may take another order.
 /// `mayCount`: what is combined may depend on the number of the element in its row.
 std::unique_ptr<RowReduction> recognizeRows(mlir::affine::AffineForOp root, bool mayReassociate, bool mayCount = false);

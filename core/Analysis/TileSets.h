@@ -80,6 +80,8 @@ public:
 
   /// The values around the block that the results depend on.
   llvm::ArrayRef<mlir::Value> outer() const { return values; }
+  mlir::Block &around() const { return block; }
+  const llvm::SmallMapVector<mlir::affine::AffineForOp, int64_t, 4> &tilesInThought() const { return tiles; }
   /// What an affine.load or affine.store below the block touches; a null relation where it is not known.
   TileRelation touched(mlir::Operation *access);
   /// What the accesses of `memref` among `roots` and below touch together; a null relation where one is not known, or

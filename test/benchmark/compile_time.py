@@ -105,7 +105,13 @@ NOTES = """
    same one, cost one search. `schedule-chains` builds the tiles of a candidate and prices what is in them: nests that are
    equal up to the arrays that they take, in an equal schedule, have the answer of then (`ChainTrials.cpp`). Of eight equal
    blocks of a network on an H200 77 are tried instead of 204, of a frozen ResNet-50 36 instead of 62 (`trials` of
-   `--time=counts`; without this counted by hand).
+   `--time=counts`; without this counted by hand). Before tiles of blocks are built, a bound is asked: what the matrix
+   units of as many multiprocessors as have a tile take for the products that no tiling leaves out
+   (`leastSecondsOfTiles`). Of a layer of BERT-base with 128 tokens 12 tilings are built instead of 25, of twelve layers
+   32 instead of 76, on an H200 and on an MI300X. What tiles touch is asked of integer sets once for each question:
+   tilings that differ in their steps, and ranges that begin at different nests, ask the same (`KnownBoxes.h`). A layer
+   of BERT-base in f16 with dynamic sizes, for an H200 on a Zen 1: 3.84 processor seconds before both, 2.26 after,
+   medians of three runs in turns.
 8. *What runs once is not compiled.* With `freeze` PyTorch's own operations compute what follows from weights
    ([pytorch.md](pytorch.md#frozen-weights)). As a program it was 8 % of the processor seconds of a ResNet-50, 0.7 of 8.8 on
    a Zen 1, and one of two programs that each further process loaded.

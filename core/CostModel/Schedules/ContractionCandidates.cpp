@@ -309,8 +309,7 @@ bool Planner::rereadsScalars(const ContractionPlan &p) const {
   int64_t shared = 0;
   for (unsigned dim : c.k)
     if (dim != p.kDim)
-      if (auto apart = rowsSharedApart(p.scalarOperand(c).access, dim, trips(dim), p.rowDim, p.rows))
-        shared = std::max(shared, p.rows - *apart);
+      shared = std::max(shared, rowsThatShare(c, p, dim));
   return shared > 0 && p.rows * p.vectors + p.vectors + shared >= machine.registers;
 }
 

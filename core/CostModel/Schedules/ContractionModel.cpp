@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/RowReuse.h"
 #include "core/CostModel/Explain/FormerNames.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
@@ -100,14 +101,10 @@ int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsi
   return trips;
 }
 
-std::optional<int64_t> rowsSharedApart(const Access &scalars, unsigned tap, int64_t taps,
-                                       std::optional<unsigned> rowDim, int64_t rows) {
-  const int64_t ofTap = std::abs(scalars.stride(tap).value_or(0));
-  const int64_t ofRow = rowDim ? std::abs(scalars.stride(*rowDim).value_or(0)) : 0;
-  if (ofTap == 0 || ofRow == 0)
-    return std::nullopt;
-  const int64_t common = std::gcd(ofTap, ofRow), tapsApart = ofRow / common, rowsApart = ofTap / common;
-  return tapsApart < taps && rowsApart < rows ? std::optional(rowsApart) : std::nullopt;
+int64_t rowsThatShare(const Contraction &c, const ContractionPlan &plan, unsigned tap) {
+  const auto apart =
+      plan.rowDim ? rereadAfter(plan.scalarOperand(c).access, *plan.rowDim, tap, tripsOf(c, tap)) : std::nullopt;
+  return apart ? std::max<int64_t>(0, plan.rows - *apart) : 0;
 }
 
 SmallVector<unsigned> inMemoryOrder(const Access &access, ArrayRef<unsigned> taps) {

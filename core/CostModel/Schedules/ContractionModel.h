@@ -72,13 +72,11 @@ struct ContractionPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// Rows of `rowDim` from one that reads an element of `scalars` to the next that reads it some taps of `tap` later;
-/// none if no two of `rows` rows share an element within the `taps` iterations of `tap`.
-std::optional<int64_t> rowsSharedApart(const Access &scalars, unsigned tap, int64_t taps,
-                                       std::optional<unsigned> rowDim, int64_t rows);
-
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
 int64_t tripsOf(const Contraction &c, unsigned dim);
+
+/// Rows of the register tile of `plan` whose scalars earlier rows read in other iterations of reduction `tap`.
+int64_t rowsThatShare(const Contraction &c, const ContractionPlan &plan, unsigned tap);
 
 /// Where the sums of a register tile begin anew: the loops of `c.k` but the plan's own, in this order, where they are
 /// around it, and last that over unrolled groups of it. `mayReassociate`: of the program; else each is one chain.

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/RowReuse.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Schedules/NestPlanner.h"
@@ -33,9 +34,7 @@ std::optional<int64_t> NestPlanner::stride(const NestShape::Access &access, int6
   for (size_t d = shape.size(); d-- > 0;) {
     if (!access.indices[d].isKnown)
       return std::nullopt;
-    for (auto [term, factor] : access.indices[d].terms)
-      if (term == loop)
-        sum += factor * step;
+    sum += access.indices[d].factorOf(loop) * step;
     step = shape[d] < 0 ? assumedRowExtent : step * shape[d];
   }
   return sum;
@@ -199,14 +198,15 @@ NestPlanner::Jam NestPlanner::jamOf(int64_t loop, int64_t width, const NestSched
 /// Whether an iteration of `outer` reads a row along the innermost `loop` that the next one reads again.
 bool NestPlanner::readsNextRow(int64_t loop, int64_t outer) const {
   auto isNext = [&](const NestShape::Access &own, const NestShape::Access &other) {
-    return own.array == other.array && llvm::all_of(llvm::zip_equal(own.indices, other.indices), [&](auto pair) {
-             const auto &[x, y] = pair;
-             int64_t step = 0;
-             for (auto [term, factor] : x.terms)
-               step += term == outer ? factor : 0;
-             return x.isKnown && y.isKnown && x.terms == y.terms && x.others == y.others &&
-                    x.constant + step == y.constant;
-           });
+    if (own.array != other.array)
+      return false;
+    llvm::SmallVector<IndexMove, 4> moves;
+    for (const auto &[x, y] : llvm::zip_equal(own.indices, other.indices)) {
+      if (!x.isKnown || !y.isKnown || x.terms != y.terms || x.others != y.others)
+        return false;
+      moves.push_back({x.factorOf(outer), 0, y.constant - x.constant});
+    }
+    return rereadAfter(moves) == 1;
   };
   auto isRow = [&](const NestShape::Access &each) {
     return each.loop == loop && nest.arrays[each.array].isRead && stride(each, loop) == 1 && stride(each, outer) != 0;
@@ -229,9 +229,7 @@ double NestPlanner::readAgain(int64_t loop, const Jam &jam) const {
     for (int64_t k = 0; k < jam.steps; ++k, ++all) {
       std::vector<int64_t> row{each.array};
       for (const NestShape::Index &index : each.indices) {
-        int64_t step = 0;
-        for (auto [term, factor] : index.terms)
-          step += term == jam.loop ? factor : 0;
+        const int64_t step = index.factorOf(jam.loop);
         row.push_back(step == 1 ? index.constant + k : index.constant);
         row.push_back(step > 1 ? k : 0);
       }

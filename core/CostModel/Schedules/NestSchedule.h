@@ -49,6 +49,14 @@ struct NestShape {
     int64_t constant = 0;
     llvm::SmallVector<std::pair<int64_t, int64_t>, 2> terms; // (loop, coefficient)
     llvm::SmallVector<std::pair<const void *, int64_t>, 2> others;
+
+    /// Elements that a step of `loop` moves it by.
+    int64_t factorOf(int64_t loop) const {
+      int64_t sum = 0;
+      for (auto [term, factor] : terms)
+        sum += term == loop ? factor : 0;
+      return sum;
+    }
   };
   struct Access {
     int64_t array = 0;

@@ -492,6 +492,21 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
          });
 }
 
+double tilewright::leastSecondsOfTiles(double products, int64_t blocks, const TargetDescription &chip,
+                                       const LaneHierarchy &hierarchy, const llvm::SmallBitVector &units) {
+  const double issueSlots = chip.number(Number::Issue).value_or(1);
+  double perClock = 0; // multiplications of one multiprocessor
+  for (unsigned i : units.set_bits()) {
+    const MatrixUnit &unit = chip.units()[i];
+    const double clocks = unit.issue * std::min(issueSlots, double(unit.scopeCount)) / issueSlots;
+    perClock = std::max(perClock, double(unit.m * unit.n * unit.k) / clocks);
+  }
+  if (perClock == 0)
+    return 0;
+  const double atATime = double(std::min(blocks, hierarchy.blocks));
+  return products / (perClock * atATime) / (chip.clockMHz() * 1e6);
+}
+
 /// Registers that a lane may have: a role that starts copies leaves most of its own to the others.
 int64_t TileProgramPlanner::registersOfLane(const TileProgramPlan &plan) const {
   if (plan.engine.empty())

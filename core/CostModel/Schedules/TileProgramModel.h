@@ -30,6 +30,7 @@
 
 #include "core/Analysis/TileProgram.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
@@ -117,6 +118,11 @@ std::optional<TileProgramPlan> planTileProgram(const TileProgram &program, int64
                                                const TargetDescription &chip, const LaneHierarchy &hierarchy,
                                                const NumericFreedom &freedom, LanePlanOverrides overrides,
                                                std::string &reason);
+
+/// Seconds below which no plan computes `products` multiplications in `blocks` tiles: those of the matrix units alone,
+/// of as many multiprocessors as have a tile. `units`: of the chip, those that are considered.
+double leastSecondsOfTiles(double products, int64_t blocks, const TargetDescription &chip,
+                           const LaneHierarchy &hierarchy, const llvm::SmallBitVector &units);
 
 } // namespace tilewright
 

@@ -119,9 +119,7 @@ private:
                     mlir::AffineExpr panel, const KBlock &k);
   llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators, const KBlock &k);
   /// Whether rows of the register tile read elements of the scalars again in other iterations of reduction `dim`.
-  bool sharesScalars(unsigned dim) const {
-    return rowsSharedApart(scalars.access, dim, tripsOf(c, dim), p.rowDim, p.rows).has_value();
-  }
+  bool sharesScalars(unsigned dim) const { return rowsThatShare(c, p, dim) > 0; }
   llvm::SmallVector<mlir::Value> reduceInside(unsigned which, mlir::ValueRange accumulators, mlir::AffineExpr group,
                                               const KBlock &k);
   llvm::SmallVector<mlir::Value> reduceMain(mlir::ValueRange accumulators, const KBlock &k);

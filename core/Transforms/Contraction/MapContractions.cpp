@@ -80,30 +80,20 @@ void hoistDefinitions(Operation *user, Operation *anchor) {
 /// model says so; a remark tells why not.
 void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operation *> group,
                    const TargetDescription &target, const PlanOptions &options) {
-  const Contraction &c = task.contraction;
-  std::optional<OperandProducer> legal[2];
-  AffineForOp roots[2];
-  std::string reasons[2];
-  for (int i : {0, 1}) {
-    const ContractionOperand &operand = i == 0 ? c.a : c.b;
-    if ((roots[i] = findProducer(c, operand)))
-      legal[i] = asProducer(roots[i], c, operand, group, reasons[i]);
-  }
-  ProducerChoice choice =
-      chooseProducers(c, plan, legal[0] ? &*legal[0] : nullptr, legal[1] ? &*legal[1] : nullptr, target, options);
+  ProducerChoice choice = chooseProducers(task.contraction, plan, group, target, options);
   plan = choice.plan;
-  if (choice.fuseA)
-    task.producerOfA = std::move(legal[0]);
-  if (choice.fuseB)
-    task.producerOfB = std::move(legal[1]);
-  for (int i : {0, 1})
-    if (roots[i] && !(i == 0 ? choice.fuseA : choice.fuseB))
-      roots[i].emitRemark() << "operand " << (i == 0 ? "A" : "B")
+  for (auto *of : {&choice.a, &choice.b}) {
+    const bool isA = of == &choice.a;
+    if (of->isFused)
+      (isA ? task.producerOfA : task.producerOfB) = std::move(of->work);
+    else if (of->root)
+      of->root.emitRemark() << "operand " << (isA ? "A" : "B")
                             << " of a contraction is computed into a buffer, not while it is packed: "
-                            << (reasons[i].empty()
+                            << (of->reason.empty()
                                     ? (options.fuseProducers ? "forced so"
                                                              : "the cost model expects the buffer to be faster")
-                                    : reasons[i]);
+                                    : of->reason);
+  }
 }
 
 /// Arrays of what follows the sums, C among them, whose rows are apart as only the run shows.
@@ -255,69 +245,179 @@ FailureOr<OperandDecisions> decideOperands(Contraction &c, const PaddingOptions 
   return decided;
 }
 
+/// The plan of a contraction, of one of three forms, and those that it was chosen from.
+struct PlannedContraction {
+  std::optional<ContractionPlan> plan;         // in registers of a thread
+  std::optional<LaneContractionPlan> lanePlan; // of a block's lanes
+  UnitChoice onCores;                          // in a memory of the one thread
+  std::vector<ContractionPlan> considered;
+  std::vector<LaneContractionPlan> consideredLanes;
+  std::string reason; // why there is none
+
+  bool exists() const { return plan || lanePlan || onCores.unit; }
+  double seconds() const { return plan ? plan->seconds : lanePlan ? lanePlan->seconds : onCores.unit->seconds; }
+  llvm::json::Object choice() const {
+    return plan ? plan->toJSON() : lanePlan ? lanePlan->toJSON() : onCores.unit->toJSON();
+  }
+  llvm::json::Array candidates() {
+    return lanePlan       ? bestCandidates(std::move(consideredLanes))
+           : onCores.unit ? onCores.toJSON()
+                          : bestCandidates(std::move(considered));
+  }
+  llvm::json::Object trafficOf(const Contraction &c, const TargetDescription &target) const {
+    return plan       ? traffic(c, *plan, target)
+           : lanePlan ? traffic(c, *lanePlan, target)
+                      : traffic(c, *onCores.unit, target);
+  }
+};
+
+/// Plans `task` where `place` holds its operands; `group`, the nests that it replaces, loses those behind the sums
+/// where they stay nests of their own.
+PlannedContraction planAt(const ContractionPlace &place, ContractionTask &task, SmallVectorImpl<Operation *> &group,
+                          const TargetDescription &target, PlanOptions options, TurnedOperands &turned, bool isListed) {
+  const Contraction &c = task.contraction;
+  PlannedContraction planned;
+  if (place.lanes) {
+    const int64_t pitches = unknownPitches(task);
+    SmallVector<StoredResult> results =
+        llvm::map_to_vector(resultsOf(task), [&](const Access &access) { return storedResult(c, access); });
+    // Planned with one array behind the sums, like C.
+    const bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
+    const NumericFreedom freedom = NumericFreedom::of(Settings::of(Nest(c.nest).root()));
+    if (turned.plan && !isListed && asTurned)
+      planned.lanePlan = std::move(turned.plan);
+    else
+      planned.lanePlan = planLaneContraction({c, freedom, options.overrides, pitches, results}, target, *place.lanes,
+                                             planned.reason, isListed ? &planned.consideredLanes : nullptr);
+    if (planned.lanePlan)
+      planned.lanePlan->turnedBefore = turnedBefore(c, turned);
+    for (LaneContractionPlan &each : planned.consideredLanes)
+      each.turnedBefore = planned.lanePlan->turnedBefore;
+  } else if (place.cores) {
+    planned.onCores = chooseUnit(task, group, target, *place.cores, shareOf(c, *place.cores), options, isListed);
+    planned.reason = planned.onCores.reason;
+  } else {
+    options.considered = isListed ? &planned.considered : nullptr;
+    planned.plan = planContraction(c, target, options, planned.reason);
+    if (planned.plan && options.overrides.empty() && leavesEpilogue(task, *planned.plan, target, options))
+      group = gatherGroup(task, /*withEpilogue=*/false);
+  }
+  return planned;
+}
+
+/// What plain nests take that compute the contraction in less time than `planned`; nullopt: they do not.
+std::optional<llvm::json::Object> fasterAsNests(const Contraction &c, const PlannedContraction &planned,
+                                                const TargetDescription &target, const PlanOptions &options) {
+  if (planned.onCores.unit && !planned.onCores.takesUnit())
+    return llvm::json::Object{{"runs_on", "vectors"}, {"seconds", *planned.onCores.vectorSeconds}};
+  if (planned.plan && options.overrides.empty())
+    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < planned.plan->seconds)
+      return llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}};
+  return std::nullopt;
+}
+
+/// Takes down what was decided for `task`.
+void logDecision(DecisionLog &log, const ContractionTask &task, PlannedContraction &planned, OperandDecisions &decided,
+                 const TargetDescription &target) {
+  const Contraction &c = task.contraction;
+  llvm::json::Object decision{
+      {"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
+      {"choice", planned.choice()},
+      {"candidates", planned.candidates()},
+      {"traffic", planned.trafficOf(c, target)},
+      {"fused_steps", int64_t(task.epilogue.size())},
+      {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
+  if (planned.plan && !task.epilogue.empty() && !planned.plan->unit->c.opaque)
+    decision["epilogue"] = task.tail.toJSON();
+  if (!decided.turned.considered.empty())
+    decision["operand_orders"] = std::move(decided.turned.considered);
+  if (!decided.padded.considered.empty())
+    decision["padding"] = std::move(decided.padded.considered);
+  if (decided.scaled)
+    decision["scales"] = std::move(decided.scaled->considered);
+  log.add("contraction", Nest(c.nest).root(), std::move(decision));
+}
+
+/// Writes the contraction of lanes, with what its operands need before it.
+void emitOnLanes(OpBuilder &builder, AffineForOp root, ContractionTask &task, const LaneContractionPlan &plan,
+                 const LaneHierarchy &lanes, const TargetDescription &target) {
+  if (findsScalesInBlock(*plan.unit)) {
+    const CopyEngine &into = *scaleEngine(*plan.unit, target.graph());
+    for (auto [operand, images, isA] : {std::tuple(&task.contraction.a, &task.scalesOfA, true),
+                                        std::tuple(&task.contraction.b, &task.scalesOfB, false)})
+      if (operand->scale)
+        images->emplace(builder, root.getLoc(), task.contraction, plan, isA, into, lanes);
+  }
+  for (auto [operand, slot, isA] :
+       {std::tuple(&task.contraction.a, &plan.unit->a, true), std::tuple(&task.contraction.b, &plan.unit->b, false)})
+    if (packedElements(*slot))
+      operand->access = packElements(builder, root.getLoc(), task.contraction, plan, isA);
+  emitLaneContraction(builder, root.getLoc(), task, plan, lanes, hasCopyEngine(target));
+  if (plan.engine.empty())
+    root->getPrevNode()->setAttr(residencyAttr, builder.getI64IntegerAttr(plan.blocksAtATime));
+}
+
+/// Erases the nests that the contraction replaces, `group` and producers, and the buffers that nobody reads any more.
+void eraseReplaced(const ContractionTask &task, ArrayRef<Operation *> group, OperandDecisions &decided,
+                   llvm::DenseSet<Operation *> &erased) {
+  SmallVector<Operation *> replaced(group);
+  llvm::SmallSetVector<Value, 8> touched;
+  touched.insert(task.contraction.c.memref);
+  SmallVector<const OperandProducer *> done;
+  for (const std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
+    if (*producer)
+      done.push_back(&**producer);
+  if (decided.scaled)
+    for (const OperandProducer &nest : decided.scaled->nests)
+      done.push_back(&nest);
+  for (const OperandProducer *producer : done) {
+    replaced.push_back(Nest(producer->nest).root());
+    touched.insert(producer->nest.stores.front().memref);
+  }
+  for (const EpilogueStep &step : task.epilogue)
+    for (const Access &store : step.nest.stores)
+      touched.insert(store.memref);
+  for (Operation *op : replaced) {
+    erased.insert(op);
+    op->erase();
+  }
+  decided.padded.eraseBuffers();
+  for (Value memref : touched)
+    if (Operation *buffer = memref.getDefiningOp();
+        isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) &&
+        llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
+      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+        user->erase();
+      buffer->erase();
+    }
+}
+
 /// `erased` gets the nests that have gone.
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, OperandDecisions decided,
              llvm::DenseSet<Operation *> &erased) {
-  auto &[turned, padded, scaled] = decided;
   AffineForOp root = c.nest.root();
-  std::string reason;
   const ContractionPlace place(target);
-  const std::optional<LaneHierarchy> &lanes = place.lanes;
-  const std::optional<CoreHierarchy> &cores = place.cores;
   ContractionTask task;
   task.contraction = c;
   task.mayReassociate = options.mayReassociate;
   SmallVector<Operation *> group = gatherGroup(task);
-
-  std::optional<ContractionPlan> plan;
-  std::optional<LaneContractionPlan> lanePlan;
-  UnitChoice onCores;
   DecisionLog *log = DecisionLog::of(root.getContext());
-  std::vector<ContractionPlan> considered;
-  std::vector<LaneContractionPlan> consideredLanes;
   PlanOptions asked = options;
-  const bool isListed = log && log->listsCandidates();
-  asked.considered = isListed ? &considered : nullptr;
   asked.besideC = accessesBesideC(task);
   asked.mergesDims = options.mergesDims && !hasLegalProducer(task, group);
-  int64_t pitches = unknownPitches(task);
-  SmallVector<StoredResult> results =
-      llvm::map_to_vector(resultsOf(task), [&](const Access &access) { return storedResult(c, access); });
-  // Planned with one array behind the sums, like C.
-  bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
-  if (turned.plan && !isListed && asTurned)
-    lanePlan = std::move(turned.plan);
-  else if (lanes)
-    lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
-                                   target, *lanes, reason, isListed ? &consideredLanes : nullptr);
-  else if (cores)
-    onCores = chooseUnit(task, group, target, *cores, shareOf(c, *cores), options, isListed);
-  else
-    plan = planContraction(c, target, asked, reason);
-  if (plan && options.overrides.empty() && leavesEpilogue(task, *plan, target, asked))
-    group = gatherGroup(task, /*withEpilogue=*/false);
-  const std::optional<ScratchpadContractionPlan> &corePlan = onCores.unit;
-  if (!plan && !lanePlan && !corePlan) {
-    root.emitRemark() << "contraction is not mapped to a matrix unit: " << (cores ? onCores.reason : reason);
+  PlannedContraction planned = planAt(place, task, group, target, asked, decided.turned, log && log->listsCandidates());
+  auto &[plan, lanePlan, onCores, considered, consideredLanes, reason] = planned;
+  if (!planned.exists()) {
+    root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
   }
-  if (lanePlan)
-    lanePlan->turnedBefore = turnedBefore(c, turned);
-  for (LaneContractionPlan &each : consideredLanes)
-    each.turnedBefore = lanePlan->turnedBefore;
   // What plain nests compute in less time stays such nests.
-  std::optional<llvm::json::Object> asNests;
-  if (corePlan && !onCores.takesUnit())
-    asNests = llvm::json::Object{{"runs_on", "vectors"}, {"seconds", *onCores.vectorSeconds}};
-  if (plan && options.overrides.empty())
-    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds)
-      asNests = llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}};
-  if (asNests) {
+  if (std::optional<llvm::json::Object> asNests = fasterAsNests(c, planned, target, options)) {
     if (log)
       log->add("contraction", root,
                llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
                                   {"choice", std::move(*asNests)},
-                                  {"candidates", plan ? bestCandidates(std::move(considered)) : onCores.toJSON()}});
+                                  {"candidates", planned.candidates()}});
     return;
   }
   if (plan) {
@@ -329,92 +429,24 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       task.tail = planTail(plan->rows * plan->vectors, constantsOfEpilogue(task), target.vectorRegisters().first);
     }
   }
-
   if (lanePlan)
-    lanePlan->together = unitsTogether(task, *lanePlan, target, *lanes);
-
-  if (log) {
-    llvm::json::Object decision{
-        {"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
-        {"choice", plan       ? plan->toJSON()
-                   : lanePlan ? lanePlan->toJSON()
-                              : corePlan->toJSON()},
-        {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
-                       : corePlan ? onCores.toJSON()
-                                  : bestCandidates(std::move(considered))},
-        {"traffic", plan       ? traffic(c, *plan, target)
-                    : lanePlan ? traffic(c, *lanePlan, target)
-                               : traffic(c, *corePlan, target)},
-        {"fused_steps", int64_t(task.epilogue.size())},
-        {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
-    if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
-      decision["epilogue"] = task.tail.toJSON();
-    if (!turned.considered.empty())
-      decision["operand_orders"] = std::move(turned.considered);
-    if (!padded.considered.empty())
-      decision["padding"] = std::move(padded.considered);
-    if (scaled)
-      decision["scales"] = std::move(scaled->considered);
-    log->add("contraction", root, std::move(decision));
-  }
+    lanePlan->together = unitsTogether(task, *lanePlan, target, *place.lanes);
+  if (log)
+    logDecision(*log, task, planned, decided, target);
 
   OpBuilder builder(root);
   for (EpilogueStep &step : task.epilogue)
     hoistDefinitions(step.nest.root(), root);
-  if (lanePlan) {
-    if (findsScalesInBlock(*lanePlan->unit)) {
-      const CopyEngine &into = *scaleEngine(*lanePlan->unit, target.graph());
-      for (auto [operand, images, isA] : {std::tuple(&task.contraction.a, &task.scalesOfA, true),
-                                          std::tuple(&task.contraction.b, &task.scalesOfB, false)})
-        if (operand->scale)
-          images->emplace(builder, root.getLoc(), task.contraction, *lanePlan, isA, into, *lanes);
-    }
-    for (auto [operand, slot, isA] : {std::tuple(&task.contraction.a, &lanePlan->unit->a, true),
-                                      std::tuple(&task.contraction.b, &lanePlan->unit->b, false)})
-      if (packedElements(*slot))
-        operand->access = packElements(builder, root.getLoc(), task.contraction, *lanePlan, isA);
-    bool engine = hasCopyEngine(target);
-    emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
-    if (lanePlan->engine.empty())
-      root->getPrevNode()->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
-  } else if (corePlan) {
-    emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
-  } else {
+  if (lanePlan)
+    emitOnLanes(builder, root, task, *lanePlan, *place.lanes, target);
+  else if (onCores.unit)
+    emitScratchpadContraction(builder, root.getLoc(), task, *onCores.unit, *place.cores);
+  else
     emitContraction(builder, root.getLoc(), task);
-  }
   if (auto level = dyn_cast<tile::ParallelOp>(root->getPrevNode());
       level && !plan && !llvm::is_contained(c.nest.tripCounts, std::nullopt))
-    level->setAttr(secondsAttr, builder.getF64FloatAttr(lanePlan ? lanePlan->seconds : corePlan->seconds));
-  SmallVector<Value> touched{c.c.memref};
-  SmallVector<const OperandProducer *> done;
-  for (std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
-    if (*producer)
-      done.push_back(&**producer);
-  if (scaled)
-    for (const OperandProducer &nest : scaled->nests)
-      done.push_back(&nest);
-  for (const OperandProducer *producer : done) {
-    group.push_back(Nest(producer->nest).root());
-    touched.push_back(producer->nest.stores.front().memref);
-  }
-  for (const EpilogueStep &step : task.epilogue)
-    for (const Access &store : step.nest.stores)
-      if (!llvm::is_contained(touched, store.memref))
-        touched.push_back(store.memref);
-  for (Operation *op : group) {
-    erased.insert(op);
-    op->erase();
-  }
-  padded.eraseBuffers();
-  // Buffers that nobody reads any more take no memory.
-  for (Value memref : touched)
-    if (Operation *buffer = memref.getDefiningOp();
-        isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) &&
-        llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
-      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-        user->erase();
-      buffer->erase();
-    }
+    level->setAttr(secondsAttr, builder.getF64FloatAttr(planned.seconds()));
+  eraseReplaced(task, group, decided, erased);
 }
 
 void MapContractions::runOnOperation() {
@@ -489,6 +521,8 @@ void MapContractions::runOnOperation() {
       if (root->getParentOfType<tile::ParallelOp>())
         ofMember.threads = 1;
       rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(*decided), erased);
+      for (Operation *gone : erased) // another nest may come to lie at its address
+        seen.erase(gone);
       if (!lanes)
         continue;
       changed = true;

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Fusion/ContractionGroup.h"
+#include "core/Analysis/Elementwise.h"
+#include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,16 +75,9 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
   step.nest = nest;
   if (nest.depth() != c.nest.depth() - c.k.size() || nest.stores.empty())
     return std::nullopt;
-  // Body: element-wise scalars, no use of induction variables.
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return std::nullopt;
+  if (!isElementwise(nest))
+    return std::nullopt;
   auto isPlain = [](Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; };
-  for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !OpTrait::hasElementwiseMappableTraits(&op) &&
-        !op.hasTrait<OpTrait::ConstantLike>())
-      return std::nullopt;
 
   const Access *anchor = nullptr;
   for (const Access &load : nest.loads) {
@@ -106,9 +101,7 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
       continue;
     if (!x || !y || x->shift != y->shift || step.toContraction[x->dim] != ~0u)
       return std::nullopt;
-    AffineForOp lx = Nest(nest).loops[x->dim], ly = Nest(c.nest).loops[y->dim];
-    if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
-        !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
+    if (!equalTripCounts(nest.loops[x->dim], c.nest.loops[y->dim]))
       return std::nullopt;
     step.toContraction[x->dim] = y->dim;
   }

@@ -13,6 +13,7 @@
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -106,9 +107,7 @@ SmallVector<Value> cloneEpilogue(OpBuilder &builder, const ContractionTask &task
       Value value = memory.lookup(access.memref);
       mapping.map(access.op->getResult(0), value ? value : load(onContraction(access, step, task.contraction)));
     }
-    for (Operation &op : step.nest.body->without_terminator())
-      if (!isa<AffineLoadOp, AffineStoreOp>(op))
-        builder.clone(op, mapping);
+    cloneBody(builder, step.nest, mapping);
     for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
       Value value = mapping.lookupOrDefault(cast<AffineStoreOp>(access.op).getValueToStore());
       memory[access.memref] = value;
@@ -142,23 +141,14 @@ void emitEpilogue(OpBuilder &builder, Location loc, const ContractionTask &task,
         stores.push_back({&step, &access});
         resultTypes.push_back(fragmentOf(cast<AffineStoreOp>(access.op).getValueToStore().getType()));
       }
-  OperationState state(loc, tile::MapOp::getOperationName());
-  state.addOperands(inputs);
-  state.addTypes(resultTypes);
-  Block *body = new Block;
-  state.addRegion()->push_back(body);
-  for (Value input : inputs)
-    body->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), loc);
-
-  OpBuilder::InsertionGuard guard(builder);
-  Operation *map = builder.create(state);
-  builder.setInsertionPointToEnd(body);
-  unsigned next = 1;
-  SmallVector<Value> yields = cloneEpilogue(builder, task, body->getArgument(0),
-                                            [&](const Access &) -> Value { return body->getArgument(next++); });
-  tile::YieldOp::create(builder, loc, yields);
-  builder.setInsertionPointAfter(map);
-  for (auto [result, target] : llvm::zip(map->getResults(), stores))
+  auto map =
+      tile::MapOp::create(builder, loc, resultTypes, inputs, [&](OpBuilder &inside, Location loc, ValueRange elements) {
+        unsigned loaded = 1;
+        tile::YieldOp::create(inside, loc, cloneEpilogue(inside, task, elements.front(), [&](const Access &) -> Value {
+                                return elements[loaded++];
+                              }));
+      });
+  for (auto [result, target] : llvm::zip(map.getResults(), stores))
     store(result, onContraction(*target.second, *target.first, c));
 }
 

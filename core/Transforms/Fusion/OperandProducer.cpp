@@ -13,6 +13,7 @@
 
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,20 +63,11 @@ AffineForOp findProducer(const Contraction &c, const ContractionOperand &operand
 
 static bool isPlain(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; }
 
-/// The body: operations on elements that any lane may compute, also one beyond the end.
-static bool isElementwise(const Nest &nest) {
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return false;
-  for (Operation &op : nest.body->without_terminator()) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!OpTrait::hasElementwiseMappableTraits(&op) || !isPure(&op) || op.getNumResults() != 1 ||
-        !op.getResult(0).getType().isIntOrFloat())
-      return false;
-  }
-  return true;
+/// Whether each operation of the body has one result, a number that a vector can hold.
+static bool hasNumbers(const Nest &nest) {
+  return llvm::all_of(nest.body->without_terminator(), [](Operation &op) {
+    return isa<AffineStoreOp>(op) || (op.getNumResults() == 1 && op.getResult(0).getType().isIntOrFloat());
+  });
 }
 
 /// `load` of the producer with the operand's indices for its loops.
@@ -126,7 +118,7 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
     return refuse("it does not write one element a position");
   if (byVectors && (!type.getLayout().isIdentity() || type.getShape().back() == 1))
     return refuse("its elements do not lie side by side");
-  if (!isElementwise(nest))
+  if (!isElementwise(nest) || !hasNumbers(nest))
     return refuse("its body is not element-wise");
 
   auto last = dyn_cast<AffineDimExpr>(store.map.getResults().back());
@@ -310,23 +302,21 @@ private:
 
 } // namespace
 
-ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan, const OperandProducer *a,
-                               const OperandProducer *b, const TargetDescription &target, const PlanOptions &options) {
+ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan, ArrayRef<Operation *> group,
+                               const TargetDescription &target, const PlanOptions &options) {
+  ProducerChoice choice;
+  choice.plan = plan;
+  double leastSeconds = plan.seconds;
   std::optional<ProducerTime> times[2];
-  if (a)
-    times[0].emplace(c, *a, c.a, target, options.threads);
-  if (b)
-    times[1].emplace(c, *b, c.b, target, options.threads);
-  ProducerChoice best;
-  best.plan = plan;
-  best.seconds = plan.seconds;
-  for (const auto &time : times)
-    if (time)
-      best.seconds += time->buffer();
-  best.bufferSeconds = best.seconds;
+  for (auto [found, operand, time] : {std::tie(choice.a, c.a, times[0]), std::tie(choice.b, c.b, times[1])}) {
+    if ((found.root = findProducer(c, operand)))
+      found.work = asProducer(found.root, c, operand, group, found.reason);
+    if (found.work)
+      leastSeconds += time.emplace(c, *found.work, operand, target, options.threads).buffer();
+  }
   for (int subset = 1; subset < 4; ++subset) {
     bool fuse[2] = {(subset & 1) != 0, (subset & 2) != 0};
-    if ((fuse[0] && !a) || (fuse[1] && !b) || options.fuseProducers == false)
+    if ((fuse[0] && !times[0]) || (fuse[1] && !times[1]) || options.fuseProducers == false)
       continue;
     std::optional<ContractionPlan> other = plan;
     PlanOptions asked = options;
@@ -351,10 +341,13 @@ ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan
     other->seconds += packing;
     double seconds = other->seconds + buffers;
     // Subsets come in the order of their size: where all are asked for, the last one that has a plan is taken.
-    if (seconds < best.seconds || options.fuseProducers == true)
-      best = {*other, fuse[0], fuse[1], seconds, best.bufferSeconds};
+    if (seconds < leastSeconds || options.fuseProducers == true) {
+      leastSeconds = seconds;
+      choice.plan = *other;
+      std::tie(choice.a.isFused, choice.b.isFused) = std::tuple(fuse[0], fuse[1]);
+    }
   }
-  return best;
+  return choice;
 }
 
 } // namespace tilewright

@@ -57,18 +57,23 @@ std::optional<OperandProducer> asProducer(mlir::affine::AffineForOp root, const 
 /// on (null: all are there). 0 lanes: one scalar.
 mlir::Value emitProducer(IterationSpace &space, const OperandProducer &producer, int64_t lanes, mlir::AffineExpr valid);
 
-/// What the cost model says of the producers of A and B under a plan.
+/// What becomes of the producers of A and B under a plan.
 struct ProducerChoice {
-  ContractionPlan plan;
-  bool fuseA = false, fuseB = false;
-  double seconds = 0;       // product and producers
-  double bufferSeconds = 0; // the same with a buffer for each operand
+  struct OfOperand {
+    mlir::affine::AffineForOp root;      // null: there is none
+    std::optional<OperandProducer> work; // nullopt where it cannot run while packing
+    std::string reason;                  // why it cannot
+    bool isFused = false;
+  };
+  OfOperand a, b;
+  ContractionPlan plan; // with what is fused
 };
 
-/// Chooses which of the legal producers (null: none) run while packing. An operand that `plan` reads in place is
-/// packed where that is cheaper than its buffer.
-ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan, const OperandProducer *a,
-                               const OperandProducer *b, const TargetDescription &target, const PlanOptions &options);
+/// Finds the producers of `c`, and chooses which of those that can run while packing. An operand that `plan` reads in
+/// place is packed where that is cheaper than its buffer. `group`: as asProducer has it.
+ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan,
+                               llvm::ArrayRef<mlir::Operation *> group, const TargetDescription &target,
+                               const PlanOptions &options);
 
 } // namespace tilewright
 

@@ -19,6 +19,7 @@
 
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/CostModel/Machine/PassModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/ArrayNests.h"
@@ -84,13 +85,10 @@ static bool touches(const Nest &nest, Value array) {
                       [&](const Access &access) { return access.memref == array; });
 }
 
-static bool isElementwise(const Nest &nest) {
+static bool isMap(const Nest &nest) {
   return nest.stores.size() == 1 &&
          llvm::all_of(nest.body->without_terminator(),
-                      [](Operation &op) {
-                        return isa<AffineLoadOp, AffineStoreOp>(op) || OpTrait::hasElementwiseMappableTraits(&op) ||
-                               op.hasTrait<OpTrait::ConstantLike>();
-                      }) &&
+                      [](Operation &op) { return isa<AffineLoadOp, AffineStoreOp>(op) || isElementwise(&op); }) &&
          ownDims(nest.stores.front().map) &&
          llvm::none_of(nest.loads, [&](const Access &load) { return load.memref == nest.stores.front().memref; });
 }
@@ -142,7 +140,7 @@ ArrayOrders::ArrayOrders(func::FuncOp function) : function(function) {
                      bool contracts = succeeded(contraction) && ((!contraction->m.empty() && !contraction->n.empty()) ||
                                                                  !contraction->batch.empty());
                      ofContraction |= contracts;
-                     return contracts || isElementwise(nest->second);
+                     return contracts || isMap(nest->second);
                    });
     if (isPlain && ofContraction)
       open.insert(alloc);
@@ -153,7 +151,7 @@ ArrayOrders::ArrayOrders(func::FuncOp function) : function(function) {
 std::optional<Order> ArrayOrders::wantedOrder(Value array) const {
   std::optional<Order> wanted;
   for (const auto &[root, nest] : nests) {
-    if (!touches(nest, array) || !isElementwise(nest))
+    if (!touches(nest, array) || !isMap(nest))
       continue;
     const Access &store = nest.stores.front();
     for (const Access &load : nest.loads) {
@@ -188,7 +186,7 @@ bool ArrayOrders::keepsRows(Value array, const Order &order) const {
   for (unsigned dim : longDims)
     innermost = dim;
   return llvm::none_of(nests, [&](const auto &each) {
-    return !isElementwise(each.second) &&
+    return !isMap(each.second) &&
            llvm::any_of(llvm::concat<const Access>(each.second.loads, each.second.stores), [&](const Access &access) {
              return access.memref == array && access.map.getResult(innermost).isSymbolicOrConstant();
            });
@@ -278,7 +276,7 @@ void ArrayOrders::permute(Value array, const Order &order) {
     if (!touches(nest, array))
       continue;
     nest = *analyzeNest(root);
-    if (isElementwise(nest) || isOfBatch(nest))
+    if (isMap(nest) || isOfBatch(nest))
       changed.insert(root);
   }
 }

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Elementwise.h"
+#include "core/Analysis/RowReuse.h"
 #include "core/CostModel/Schedules/TapModel.h"
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
@@ -105,15 +107,12 @@ bool isPartOfRows(const Window &window) {
 
 /// Whether windows of results that are neighbours, but not in the loop `lane`, have elements in common.
 bool overlaps(const Window &window, unsigned lane) {
-  auto moves = [](AffineExpr index, ArrayRef<unsigned> loops) {
-    return llvm::any_of(loops, [&](unsigned dim) { return linearCoefficient(index, dim).value_or(0) != 0; });
-  };
-  SmallVector<unsigned> beside(window.space);
-  llvm::erase(beside, lane);
-  return llvm::any_of(window.nest.loads, [&](const Access &load) {
-    return llvm::any_of(load.map.getResults(),
-                        [&](AffineExpr index) { return moves(index, beside) && moves(index, window.taps); });
-  });
+  for (const Access &load : window.nest.loads)
+    for (unsigned row : window.space)
+      for (unsigned tap : window.taps)
+        if (row != lane && rereadAfter(load, row, tap, window.nest.tripCounts[tap]))
+          return true;
+  return false;
 }
 
 /// Writes a window anew: space loops but the last (`rows`), tap loops that stay, `lane`, written-out taps.
@@ -201,7 +200,7 @@ private:
       Value iv = AffineForOp(nest.loops[dim]).getInductionVar();
       if (ivs[dim])
         mapping.map(iv, ivs[dim]);
-      else if (llvm::any_of(iv.getUsers(), [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); }))
+      else if (usesNumber(nest.loops[dim]))
         mapping.map(iv, arith::ConstantIndexOp::create(b, iv.getLoc(),
                                                        numbers[llvm::find(writtenOut, dim) - writtenOut.begin()])
                             .getResult());

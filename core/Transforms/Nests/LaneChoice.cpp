@@ -12,6 +12,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/Analysis/RowReuse.h"
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -351,18 +352,10 @@ bool NestVectorizer::choose(std::string &reason) {
 /// it, once.
 static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
   auto isRow = [&](const Access &load) { return load.dims().test(lane) && load.stride(lane) == 1; };
-  for (const Access &load : nest.loads) {
-    if (!isRow(load) || !load.dims().test(dim))
-      continue;
-    MLIRContext *context = load.map.getContext();
-    AffineExpr next = getAffineDimExpr(dim, context) + 1;
-    AffineMap shifted = simplifyAffineMap(
-        load.map.replace(getAffineDimExpr(dim, context), next, load.map.getNumDims(), load.map.getNumSymbols()));
-    for (const Access &other : nest.loads)
-      if (other.memref == load.memref && other.symbols == load.symbols && simplifyAffineMap(other.map) == shifted)
-        return true;
-  }
-  return false;
+  return llvm::any_of(nest.loads, [&](const Access &load) {
+    return isRow(load) &&
+           llvm::any_of(nest.loads, [&](const Access &other) { return rereadAfter(load, other, dim) == 1; });
+  });
 }
 
 /// Bytes that all iterations of loop `dim` read for one iteration of the lanes; each element once, though iterations of

@@ -13,11 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/Analysis/RowReduction.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Transforms/Nests/RowFragments.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/TileAccess.h"
@@ -252,9 +254,8 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
   IRMapping outside;
   SmallVector<std::pair<Value, unsigned>> loaded; // value of the nest, number of the input
   for (unsigned dim : rows.outer)
-    if (Value iv = nest.loops[dim]->getRegion(0).getArgument(0);
-        llvm::any_of(iv.getUsers(), [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); }))
-      outside.map(iv, space.value(space.at[dim]));
+    if (AffineForOp loop = nest.loops[dim]; usesNumber(loop))
+      outside.map(loop.getInductionVar(), space.value(space.at[dim]));
   for (Operation &op : nest.body->without_terminator()) {
     auto load = dyn_cast<AffineLoadOp>(op);
     if (!load || rows.sumOf(load))
@@ -277,9 +278,7 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
           mapping.map(value, arguments[input]);
         for (auto [i, sum] : llvm::enumerate(rows.sums))
           mapping.map(sum.load->op->getResult(0), arguments[i]);
-        for (Operation &op : nest.body->without_terminator())
-          if (!isa<AffineLoadOp, AffineStoreOp>(op))
-            inside.clone(op, mapping);
+        cloneBody(inside, nest, mapping);
         SmallVector<Value> results;
         for (auto [i, sum] : llvm::enumerate(rows.sums)) {
           Value result = mapping.lookup(sum.combine->getResult(0));

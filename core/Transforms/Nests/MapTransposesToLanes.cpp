@@ -19,6 +19,7 @@
 #include "core/Transforms/Nests/TransposeTiles.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
 #include "dialects/Tile/TileDialect.h"
@@ -273,9 +274,7 @@ void Emitter::compute(AffineExpr subgroup) {
                             [&](OpBuilder &body, Location loc, ValueRange arguments) {
                               IRMapping mapping;
                               mapping.map(loaded, arguments);
-                              for (Operation &op : nest.body->without_terminator())
-                                if (!isa<AffineLoadOp, AffineStoreOp>(op))
-                                  body.clone(op, mapping);
+                              cloneBody(body, nest, mapping);
                               tile::YieldOp::create(body, loc, mapping.lookupOrDefault(stored));
                             });
     if (result) {

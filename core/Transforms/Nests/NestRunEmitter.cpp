@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Elementwise.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Nests/NestAccessMap.h"
 #include "core/Transforms/Nests/NestRuns.h"
@@ -116,7 +117,7 @@ void RunEmitter::compute() {
 void RunEmitter::emit() {
   Value iv = runs.inner().getInductionVar();
   llvm::DenseSet<Value> different{iv};
-  if (!llvm::all_of(iv.getUsers(), llvm::IsaPred<AffineLoadOp, AffineStoreOp>)) {
+  if (usesNumber(runs.inner())) {
     Value first = arith::MulIOp::create(b, loc, number, arith::ConstantIndexOp::create(b, loc, runs.iterations));
     Value own = tile::IndexOp::create(b, loc, fragment(b.getIndexType()), 1);
     fragments[iv] = tile::MapOp::create(b, loc, TypeRange(own.getType()), own,

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Nests/NestRuns.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
@@ -172,12 +173,9 @@ std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRe
   NestRuns runs{band, {order.back()}, 1, true, {}};
   SmallVector<AffineForOp> loops{runs.inner()};
   for (unsigned loop : llvm::reverse(order.drop_back())) {
-    auto isUsedAlone = [](AffineForOp loop) {
-      return !llvm::all_of(loop.getInductionVar().getUsers(), llvm::IsaPred<AffineLoadOp, AffineStoreOp>);
-    };
     AffineForOp outer = band[loop];
     SmallVector<SpannedDimension> spanned(runs.spanned);
-    if (isUsedAlone(outer) || isUsedAlone(loops.front()) ||
+    if (usesNumber(outer) || usesNumber(loops.front()) ||
         !isOneLoop(outer, loops.front(), runs.loops.front(), *accesses, spanned))
       break;
     runs.spanned = spanned;

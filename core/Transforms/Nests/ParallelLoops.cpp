@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Nests/ParallelLoops.h"
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/LoopTrips.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 
 using namespace mlir;
@@ -28,9 +29,7 @@ SmallVector<affine::AffineForOp> tilewright::perfectLoops(affine::AffineForOp ro
     if (!known)
       break;
     loops.push_back(loop);
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<affine::AffineForOp>(body->front())
-                                                          : affine::AffineForOp();
+    loop = loopInside(loop);
   }
   return loops;
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Nests/RowFragments.h"
+#include "core/Transforms/Utils/NestBody.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -42,7 +43,5 @@ Value RowFragments::reduced(OpBuilder &builder, Location loc, const RowSum &sum,
 }
 
 Value tilewright::combined(OpBuilder &builder, const RowSum &sum, Value a, Value b) {
-  Operation *combined = builder.clone(*sum.combine);
-  combined->setOperands({a, b});
-  return combined->getResult(0);
+  return cloneOf(builder, sum.combine, {a, b});
 }

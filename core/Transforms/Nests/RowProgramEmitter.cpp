@@ -12,6 +12,8 @@
 
 #include "core/Transforms/Nests/RowProgramEmitter.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -163,12 +165,9 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
   } else {
     IRMapping mapping;
     mapRow(step, mapping);
-    for (Operation &op : step.nest().body->without_terminator())
-      if (isa<AffineLoadOp>(op))
-        mapping.map(op.getResult(0), scalar(step, *llvm::find_if(step.nest().loads,
-                                                                 [&](const Access &load) { return load.op == &op; })));
-      else if (!isa<AffineStoreOp>(op))
-        builder().clone(op, mapping);
+    for (const Access &load : step.nest().loads)
+      mapping.map(load.op->getResult(0), scalar(step, load));
+    cloneBody(builder(), step.nest(), mapping);
     result = mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore());
   }
   return scalars[{&step, memref}] = result;
@@ -206,15 +205,9 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
 
 //===-- Steps -------------------------------------------------------------===//
 
-/// Whether other operations than accesses use the number of an iteration.
-static bool isCounted(AffineForOp loop) {
-  return llvm::any_of(loop.getInductionVar().getUsers(),
-                      [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); });
-}
-
 void RowProgramEmitter::mapRow(const RowStep &step, IRMapping &mapping) {
   for (unsigned dim = 0; dim < program.outer(); ++dim)
-    if (AffineForOp loop = step.nest().loops[dim]; isCounted(loop))
+    if (AffineForOp loop = step.nest().loops[dim]; usesNumber(loop))
       mapping.map(loop.getInductionVar(), space.value(space.at[dim]));
 }
 
@@ -234,7 +227,7 @@ SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, Arr
   }
   llvm::append_range(inputs, more);
   AffineForOp columns = step.nest().loops.back();
-  const bool counts = isCounted(columns);
+  const bool counts = usesNumber(columns);
   Value first;
   if (counts) {
     inputs.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
@@ -249,12 +242,10 @@ SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, Arr
           mapping.map(columns.getInductionVar(),
                       arith::IndexCastOp::create(inside, loc, inside.getIndexType(), column).getResult());
         }
-        for (Operation &op : step.nest().body->without_terminator()) {
-          bool combines = step.reduction &&
-                          llvm::any_of(step.reduction->sums, [&](const RowSum &sum) { return sum.combine == &op; });
-          if (!isa<AffineLoadOp, AffineStoreOp>(op) && !combines)
-            inside.clone(op, mapping);
-        }
+        cloneBody(inside, step.nest(), mapping, [&](Operation *op) {
+          return step.reduction &&
+                 llvm::any_of(step.reduction->sums, [&](const RowSum &sum) { return sum.combine == op; });
+        });
         SmallVector<Value> yielded;
         results(inside, mapping, arguments.drop_front(loaded.size()), yielded);
         tile::YieldOp::create(inside, loc, yielded);

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Nests/Transposition.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -109,18 +110,6 @@ static std::optional<TileRun> runOf(const Transposition &task, const llvm::Small
     run.factor *= *trips;
   }
   return std::nullopt;
-}
-
-static bool isElementwise(const Nest &nest) {
-  for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
-        (!OpTrait::hasElementwiseMappableTraits(&op) || !isPure(&op)))
-      return false;
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return false;
-  return true;
 }
 
 /// How many times the sectors that its bytes fill an array is touched by lanes that lie along another one's run, which

@@ -12,6 +12,7 @@
 
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Elementwise.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/CostModel/Machine/PassModel.h"
@@ -63,10 +64,8 @@ void flatten(AffineForOp root, const MemoryModel &model, int64_t threads) {
   };
   if (!llvm::all_of(nest->loads, isWhole) || !llvm::all_of(nest->stores, isWhole) || total == 0)
     return;
-  for (AffineForOp loop : nest->loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return;
+  if (llvm::any_of(nest->loops, usesNumber))
+    return;
 
   llvm::SmallDenseSet<Value> buffers;
   int64_t bytes = 0, line = 1; // of all buffers; elements of the narrowest one in a line

@@ -146,6 +146,14 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) {
     bool hasSteps = tiling.step > 0;
     if ((refused && *refused == hasSteps) || losesAsShorter(range, tiling))
       continue;
+    // Such tiles gain nothing, nor are they near enough for others with their rows to gain.
+    if (const double least = leastSeconds(range, tiling); forced.empty() && least > mostOfSteps * range.apart) {
+      static constexpr StringLiteral why = "matrix units alone take longer in so few tiles than the nests apart";
+      fastest = std::min(fastest, least);
+      if (!llvm::is_contained(range.refusals, why))
+        range.refusals.push_back(why.str());
+      continue;
+    }
     TileRefusal refusal;
     const TileForm form = secondsOf(range, tiling, refusal);
     const std::string &reason = refusal.reason;
@@ -297,25 +305,55 @@ static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
   }
 }
 
+/// The units of subgroups that compute the nest, if it is a contraction.
+const std::optional<llvm::SmallBitVector> &ChainScheduler::unitsOf(AffineForOp root, const Nest &nest) {
+  auto [entry, isNew] = units.try_emplace(root);
+  std::optional<llvm::SmallBitVector> &result = entry->second;
+  if (isNew)
+    if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
+      const ArrayRef<MatrixUnit> all = times.chip.units();
+      result.emplace(all.size());
+      Contraction turned = *sum;
+      std::swap(turned.a, turned.b);
+      for (auto [i, unit] : llvm::enumerate(all))
+        (*result)[i] = computesOnLanes(unit, *sum, *times.blocks, freedom) ||
+                       computesOnLanes(unit, turned, *times.blocks, freedom) ||
+                       computesInGroups(unit, *sum, *times.blocks, freedom) ||
+                       computesInGroups(unit, turned, *times.blocks, freedom);
+    }
+  return result;
+}
+
 /// Whether a unit of subgroups computes all contractions of the range.
 bool ChainScheduler::isForUnits(const NestRange &range) {
-  const ArrayRef<MatrixUnit> all = times.chip.units();
-  llvm::SmallBitVector common(all.size(), true);
-  for (auto [root, nest] : llvm::zip(range.nests, range.analysed)) {
-    auto [entry, isNew] = units.try_emplace(root, all.size(), true);
-    if (isNew)
-      if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
-        Contraction turned = *sum;
-        std::swap(turned.a, turned.b);
-        for (auto [i, unit] : llvm::enumerate(all))
-          entry->second[i] = computesOnLanes(unit, *sum, *times.blocks, freedom) ||
-                             computesOnLanes(unit, turned, *times.blocks, freedom) ||
-                             computesInGroups(unit, *sum, *times.blocks, freedom) ||
-                             computesInGroups(unit, turned, *times.blocks, freedom);
-      }
-    common &= entry->second;
-  }
+  llvm::SmallBitVector common(times.chip.units().size(), true);
+  for (auto [root, nest] : llvm::zip(range.nests, range.analysed))
+    if (const auto &own = unitsOf(root, nest))
+      common &= *own;
   return common.any();
+}
+
+/// Seconds that tiles of blocks take at least; 0 where nothing is known. A block of one row may sum without units.
+double ChainScheduler::leastSeconds(NestRange &range, const Tiling &tiling) {
+  if (!times.blocks || range.hasMasks || !range.hasRows || tiling.tile == 1)
+    return 0;
+  if (!range.products) {
+    range.products = 0;
+    for (size_t at : neededNests(range)) {
+      double iterations = 1;
+      for (std::optional<int64_t> trips : range.analysed[at].tripCounts)
+        iterations *= double(*trips);
+      *range.products += unitsOf(range.nests[at], range.analysed[at]) ? iterations : 0;
+    }
+  }
+  llvm::SmallBitVector any(times.chip.units().size());
+  for (auto [root, nest] : llvm::zip(range.nests, range.analysed))
+    if (const auto &own = unitsOf(root, nest))
+      any |= *own;
+  int64_t blocks = tiling.parts;
+  for (int64_t tiles : tilesOf(range, tiling))
+    blocks *= tiles;
+  return leastSecondsOfTiles(*range.products, blocks, times.chip, *times.blocks, any);
 }
 
 /// Whether tiles of the range can save enough of `apart`.

@@ -71,7 +71,9 @@ private:
                          mlir::affine::AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, mlir::affine::AffineForOp innermost) const;
   bool mayGain(const NestRange &range, double apart, int64_t contractions);
+  const std::optional<llvm::SmallBitVector> &unitsOf(mlir::affine::AffineForOp root, const Nest &nest);
   bool isForUnits(const NestRange &range);
+  double leastSeconds(NestRange &range, const Tiling &tiling);
   TileForm secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
   double secondsBehind(tile::ParallelOp tiles) const;
   tile::ScheduleAttr scheduleOfParts(mlir::Operation *first, size_t count, const Tiling &tiling,
@@ -87,7 +89,8 @@ private:
   NumericFreedom freedom;
   std::vector<std::pair<std::string, int64_t>> forced;                    // of chains
   llvm::DenseMap<mlir::Operation *, mlir::affine::AffineForOp> originals; // of nests with assumed sizes
-  llvm::DenseMap<mlir::Operation *, llvm::SmallBitVector> units; // of the chip, those that take a nest's elements
+  /// Of the chip, those that compute a nest; nullopt where it is no contraction.
+  llvm::DenseMap<mlir::Operation *, std::optional<llvm::SmallBitVector>> units;
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
   /// Of tiles by their last nest, its loops that are cut and iterations: seconds more than apart, and bytes between.
   std::map<std::tuple<mlir::Operation *, std::vector<unsigned>, int64_t>, std::pair<double, int64_t>> losses;

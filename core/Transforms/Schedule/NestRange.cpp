@@ -218,6 +218,49 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
   return range;
 }
 
+/// Whether the iterations of `nest` read each element of the array, by indices that count like the digits of numbers.
+static bool readsAll(const Nest &nest, const Access &load) {
+  auto type = cast<MemRefType>(load.memref.getType());
+  llvm::SmallBitVector used(nest.depth());
+  for (auto [index, size] : llvm::zip_equal(load.map.getResults(), type.getShape())) {
+    SmallVector<std::pair<int64_t, unsigned>> digits; // factors of loops
+    for (unsigned d = 0; d < nest.depth(); ++d) {
+      if (!index.isFunctionOfDim(d))
+        continue;
+      std::optional<int64_t> factor = linearCoefficient(index, d);
+      if (!factor || used.test(d))
+        return false;
+      used.set(d);
+      digits.push_back({*factor, d});
+    }
+    llvm::sort(digits);
+    int64_t elements = 1;
+    for (auto [factor, d] : digits) {
+      if (factor != elements)
+        return false;
+      elements *= nest.tripCounts[d].value_or(0);
+    }
+    if (elements != size)
+      return false;
+  }
+  return true;
+}
+
+SmallVector<size_t> tilewright::neededNests(const NestRange &range) {
+  SmallVector<size_t> needed;
+  for (size_t at = range.nests.size(); at-- > 0;)
+    if (llvm::any_of(range.analysed[at].stores, [&](const Access &store) {
+          return !llvm::is_contained(range.between, store.memref) || llvm::any_of(needed, [&](size_t reader) {
+            const Nest &nest = range.analysed[reader];
+            return nest.body->getOps<AffineIfOp>().empty() && llvm::any_of(nest.loads, [&](const Access &load) {
+                     return load.memref == store.memref && readsAll(nest, load);
+                   });
+          });
+        }))
+      needed.push_back(at);
+  return needed;
+}
+
 int64_t tilewright::longestSum(ArrayRef<Nest> nests) {
   int64_t longest = 1;
   for (const Nest &nest : nests) {

@@ -67,6 +67,8 @@ struct NestRange {
   std::vector<Tiling> considered;
   std::vector<std::string> refusals; // why other tiles have no form, or do not fit
   static constexpr size_t allNests = std::numeric_limits<size_t>::max();
+  std::optional<double>
+      products;            // multiplications of its contractions that no tiling leaves out, once they are counted
   size_t refusedNests = 0; // so many of the last nests have none of the tiles tried, whatever is before them
 
   double gain() const { return best ? apart - best->seconds : 0; }
@@ -99,6 +101,10 @@ llvm::SmallVector<mlir::affine::AffineForOp> withEarlyResults(llvm::ArrayRef<mli
 /// the last nest down to one loop of columns: tiles of one row (`NestRange::hasRows`). Of a last sum that reads nothing
 /// of the range, as of two products of one operand, the rows are what the outermost loop of the last nest indexes.
 void findCuts(NestRange &range, bool withWindows);
+
+/// Nests, by their number, all of whose elements somebody needs: what others than the range see, or what such a nest of
+/// the range reads completely. Tiles together compute at least these.
+llvm::SmallVector<size_t> neededNests(const NestRange &range);
 
 /// Iterations of the longest loop that a nest of the range sums over.
 int64_t longestSum(llvm::ArrayRef<Nest> nests);

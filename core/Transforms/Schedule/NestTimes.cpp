@@ -183,29 +183,6 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
   return pass.caches().parallel(seconds, place.threads) ? seconds / double(place.threads) : seconds;
 }
 
-/// The nests that are computed while `plan` packs; the plan becomes that with them.
-static void absorbProducers(const Contraction &c, ContractionPlan &plan, ArrayRef<Operation *> group,
-                            const TargetDescription &chip, const PlanOptions &options,
-                            llvm::SmallPtrSetImpl<Operation *> &absorbed) {
-  std::optional<OperandProducer> legal[2];
-  AffineForOp roots[2];
-  std::string reason;
-  for (int i : {0, 1}) {
-    const ContractionOperand &operand = i == 0 ? c.a : c.b;
-    if ((roots[i] = findProducer(c, operand)))
-      legal[i] = asProducer(roots[i], c, operand, group, reason);
-  }
-  if (!legal[0] && !legal[1])
-    return;
-  ProducerChoice choice =
-      chooseProducers(c, plan, legal[0] ? &*legal[0] : nullptr, legal[1] ? &*legal[1] : nullptr, chip, options);
-  plan = choice.plan;
-  if (choice.fuseA)
-    absorbed.insert(roots[0]);
-  if (choice.fuseB)
-    absorbed.insert(roots[1]);
-}
-
 /// The group of a contraction; nullopt where no unit computes it, nor, on cores with a scratchpad, vectors. `absorbed`
 /// gets what is computed while it packs.
 std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction, const NestPlace &place,
@@ -245,7 +222,11 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   if (!plan)
     return std::nullopt;
   group.ops = gatherGroup(task);
-  absorbProducers(contraction, *plan, group.ops, chip, ofThreads, absorbed);
+  const ProducerChoice choice = chooseProducers(contraction, *plan, group.ops, chip, ofThreads);
+  *plan = choice.plan;
+  for (const auto *of : {&choice.a, &choice.b})
+    if (of->isFused)
+      absorbed.insert(of->root);
   group.ops.append(absorbed.begin(), absorbed.end());
   group.seconds = plan->seconds;
   // A copy of the whole operand is made once for the tiles that share it, which its plan has counted.

@@ -28,6 +28,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/KnownBoxes.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Schedule/ChainScheduler.h"
 #include "core/Transforms/Schedule/ConsumerGroups.h"
@@ -79,6 +80,7 @@ static void record(func::FuncOp kernel, ArrayRef<KernelForm> forms, const Kernel
 /// that differ by less than the models err, the one with the fewest bytes in memory is taken.
 static void scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
   const Settings settings = Settings::of(kernel);
+  KnownBoxes boxes; // of all forms and tiles
   std::vector<KernelForm> forms(1);
   for (ConsumerGroups by : {ConsumerGroups::BySum, ConsumerGroups::ByResult}) {
     OwningOpRef<func::FuncOp> copy = kernel.clone();

@@ -13,6 +13,7 @@
 #include "core/Transforms/Tile/OnlineReductions.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Tile/StepWriter.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -31,10 +32,9 @@ using Place = ReductionStatement::Place;
 //===-- Statements --------------------------------------------------------===//
 
 Value StepWriter::combined(OpBuilder &builder, const ReductionStatement &s, Value sum, Value term) {
-  Operation *op = builder.clone(*s.combine);
-  op->setOperand(s.sumIsFirst ? 0 : 1, sum);
-  op->setOperand(s.sumIsFirst ? 1 : 0, term);
-  return op->getResult(0);
+  if (!s.sumIsFirst)
+    std::swap(sum, term);
+  return cloneOf(builder, s.combine, {sum, term});
 }
 
 static Value converted(OpBuilder &builder, Value value, FloatType type) {

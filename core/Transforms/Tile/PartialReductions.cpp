@@ -36,7 +36,7 @@ public:
 private:
   bool begins(unsigned number) const;
   bool isResult(const ReductionStatement &s) const;
-  StepArray allocateForParts(ArrayRef<unsigned> loops, Type element);
+  StepArray allocateForParts(ArrayRef<unsigned> loops, Type element) { return allocate(loops, element, numParts); }
   StepArray &partOf(unsigned statement, unsigned part) override;
   void nestOfParts(OpBuilder &builder, ArrayRef<unsigned> loops, Body body);
   void writePart(OpBuilder &builder, unsigned number);
@@ -106,17 +106,6 @@ LogicalResult PartWriter::check(std::string &reason) const {
     if (s.place == Place::After && !areAtTheirPlaces(s.term))
       return refuse("results are read at other places than they are written at");
   return success();
-}
-
-StepArray PartWriter::allocateForParts(ArrayRef<unsigned> loops, Type element) {
-  StepArray array;
-  array.loops.assign(loops.begin(), loops.end());
-  array.ofEachStep = true;
-  SmallVector<int64_t> shape{numParts};
-  for (unsigned loop : loops)
-    shape.push_back(loop == chain.common ? step : chain.loops[loop].trips);
-  array.buffer = memref::AllocOp::create(buffers, loc, MemRefType::get(shape, element), buffers.getI64IntegerAttr(64));
-  return array;
 }
 
 /// Each part has arrays of its own over its iterations of the common loop.

@@ -12,8 +12,8 @@
 
 #include "core/Transforms/Tile/ProducerSlices.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/KnownBoxes.h"
 #include "core/Analysis/Nest.h"
-#include "core/Analysis/TileSets.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -72,13 +72,12 @@ static bool touches(Block &tile, Value memref) {
 }
 
 LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
-  TileRelation relation = sets.touched(access.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
-  if (!relation) {
+  TouchedBox touched(sets, access.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
+  if (!touched) {
     reason = "the tile does not touch it at affine indices";
     return failure();
   }
-  std::optional<TileBox> box =
-      sets.box(relation, cast<MemRefType>(access.memref.getType()), reason, /*hasConstantSize=*/false);
+  std::optional<TileBox> box = touched.box(reason, /*hasConstantSize=*/false);
   if (!box)
     return failure();
   for (auto [d, index] : llvm::enumerate(access.map.getResults())) {
@@ -98,15 +97,13 @@ LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
     }
     Range range{box->offset[d] - distance.getValue(), box->extent[d]};
     AffineExpr trips = tripsOf(nest.loops[loops.front()]);
-    if (!trips || !sets.isAtMost(relation, -range.first, 0) ||
-        !sets.isAtMost(relation, range.first + range.count - trips, 0)) {
+    if (!trips || !touched.isAtMost(-range.first, 0) || !touched.isAtMost(range.first + range.count - trips, 0)) {
       reason = "tiles touch elements that a nest before it does not write, such as padding";
       return failure();
     }
     const bool isSummed =
         llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(loops.front()); });
-    if (isSummed &&
-        !(sets.isAtMost(relation, range.first, 0) && sets.isAtMost(relation, trips - range.first - range.count, 0))) {
+    if (isSummed && !(touched.isAtMost(range.first, 0) && touched.isAtMost(trips - range.first - range.count, 0))) {
       reason = "each tile has a part of what a nest with a result of its own sums up";
       return failure();
     }

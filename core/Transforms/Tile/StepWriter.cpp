@@ -24,10 +24,13 @@ using Place = ReductionStatement::Place;
 
 //===-- Arrays and nests --------------------------------------------------===//
 
-StepArray StepWriter::allocate(ArrayRef<unsigned> loops, Type element) {
+StepArray StepWriter::allocate(ArrayRef<unsigned> loops, Type element, int64_t parts) {
   StepArray array;
   array.loops.assign(loops.begin(), loops.end());
+  array.ofEachStep = parts != 0;
   SmallVector<int64_t> shape;
+  if (parts)
+    shape.push_back(parts);
   for (unsigned loop : loops)
     shape.push_back(loop == chain.common ? step : chain.loops[loop].trips);
   array.buffer = memref::AllocOp::create(buffers, loc, MemRefType::get(shape, element), buffers.getI64IntegerAttr(64));

@@ -57,7 +57,8 @@ public:
 
 protected:
   using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
-  StepArray allocate(llvm::ArrayRef<unsigned> loops, mlir::Type element);
+  /// An array over these loops, one for each of `parts` of the common loop where that is not 0.
+  StepArray allocate(llvm::ArrayRef<unsigned> loops, mlir::Type element, int64_t parts = 0);
   virtual StepArray &partOf(unsigned statement, unsigned part);
   StepArray &stateOf(unsigned statement, unsigned part);
   void nest(mlir::OpBuilder &builder, llvm::ArrayRef<unsigned> loops, Body body);

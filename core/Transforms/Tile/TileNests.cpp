@@ -14,6 +14,7 @@
 
 #include "core/Transforms/Tile/TileNests.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/LoopTrips.h"
 #include "core/Analysis/TileSets.h"
 #include "core/Transforms/Host/HostExpressions.h"
 #include "core/Transforms/Tile/OnlineReductions.h"
@@ -240,8 +241,7 @@ static SmallVector<AffineForOp> chainFrom(AffineForOp root, tile::ScheduleAttr s
     auto number = numberOf(loop, numberAttr);
     if (number && schedule.tiled(*number))
       length = chain.size();
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
+    loop = loopInside(loop);
   }
   chain.resize(length);
   return chain;

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Guards.h"
 #include "core/Transforms/Units/TileProgramWriter.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -291,9 +292,8 @@ SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, Ar
           add(columnNumbers, each.perColumn);
           mapping.map(each.value, arith::IndexCastOp::create(inner, where, inner.getIndexType(), number).getResult());
         }
-        for (Operation &op : statement.nest.body->without_terminator())
-          if (needed.contains(&op) && !isRead(&op) && !isa<AffineApplyOp>(op))
-            inner.clone(op, mapping);
+        cloneBody(inner, statement.nest, mapping,
+                  [&](Operation *op) { return !needed.contains(op) || isRead(op) || isa<AffineApplyOp>(op); });
         tile::YieldOp::create(inner, where,
                               llvm::map_to_vector(results, [&](Value each) { return mapping.lookupOrDefault(each); }));
       });
@@ -325,9 +325,7 @@ Value TileProgramWriter::reduceColumns(Operation *how, Value fragment) {
   Type element = how->getResult(0).getType();
   return tile::ReduceOp::create(builder, loc, typeOf(element, false), fragment, p.transposed ? 0 : 1,
                                 [&](OpBuilder &inner, Location where, ValueRange arguments) {
-                                  Operation *own = inner.clone(*how);
-                                  own->setOperands(arguments);
-                                  tile::YieldOp::create(inner, where, own->getResults());
+                                  tile::YieldOp::create(inner, where, cloneOf(inner, how, arguments));
                                 });
 }
 

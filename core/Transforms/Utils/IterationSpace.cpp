@@ -175,7 +175,8 @@ SmallVector<Value> IterationSpace::reduce(AffineExpr begin, AffineExpr end, Valu
   ivs.push_back(loop.getInductionVar());
   SmallVector<Value> results = body(getAffineDimExpr(ivs.size() - 1, builder.getContext()), loop.getRegionIterArgs());
   ivs.pop_back();
-  AffineYieldOp::create(builder, loc, results);
+  if (!init.empty()) // a loop that carries nothing has its end already
+    AffineYieldOp::create(builder, loc, results);
   return SmallVector<Value>(loop.getResults());
 }
 

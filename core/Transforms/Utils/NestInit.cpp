@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/NestInit.h"
+#include "core/Analysis/LoopDependence.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace mlir;
@@ -41,9 +42,7 @@ std::optional<NestInit> tilewright::findInit(const Nest &nest, const Access &res
   for (auto [x, y] : llvm::zip(stored.getResults(), added.getResults())) {
     auto dx = shiftedDim(x, stored), dy = shiftedDim(y, added);
     if (dx && dy && dx->shift == dy->shift) {
-      AffineForOp lx = init->loops[dx->dim], ly = nest.loops[dy->dim];
-      if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
-          !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
+      if (!equalTripCounts(init->loops[dx->dim], nest.loops[dy->dim]))
         return std::nullopt;
     } else if (dx || dy || x != y || !x.isSymbolicOrConstant()) {
       return std::nullopt;

@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/LoopTrips.h"
 #include "core/Analysis/TileSets.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
@@ -72,8 +73,7 @@ static void markBand(NestStatement &statement, AffineForOp root) {
     bool isParallel = isPrefix ? isParallelLoop(loop) : isIndependentLoop(loop, root, accesses);
     isPrefix &= isParallel;
     statement.shape.loops[number].isBand = isParallel;
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
+    loop = loopInside(loop);
   }
 }
 
@@ -100,8 +100,7 @@ NestStatement tilewright::statementOf(ArrayRef<Operation *> work, const CoreHier
         result.loops.push_back(loop);
         NestShape::Loop &each = shape.loops.emplace_back();
         each.parent = at;
-        each.isPerfect =
-            llvm::hasNItems(loop.getBody()->without_terminator(), 1) && isa<AffineForOp>(loop.getBody()->front());
+        each.isPerfect = bool(loopInside(loop));
         if (loop.hasConstantBounds())
           each.trips =
               std::max<int64_t>(0, llvm::divideCeilSigned(loop.getConstantUpperBound() - loop.getConstantLowerBound(),

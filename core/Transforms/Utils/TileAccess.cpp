@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/TileAccess.h"
+#include "core/Transforms/Utils/NestBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -100,11 +101,8 @@ Value combineTiles(OpBuilder &builder, Location loc, ValueRange fragments,
 }
 
 Value combineTiles(OpBuilder &builder, Location loc, ValueRange fragments, Operation *how) {
-  return combineTiles(builder, loc, fragments, [&](OpBuilder &inner, Location, ValueRange values) {
-    Operation *own = inner.clone(*how);
-    own->setOperands(values);
-    return own->getResult(0);
-  });
+  return combineTiles(builder, loc, fragments,
+                      [&](OpBuilder &inner, Location, ValueRange values) { return cloneOf(inner, how, values); });
 }
 
 Value addTiles(OpBuilder &builder, Location loc, Value a, Value b) {

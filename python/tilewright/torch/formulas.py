@@ -19,6 +19,16 @@ def formula(*overloads):
     return register
 
 
+@formula(aten._weight_norm_interface_backward.default)
+def weight_norm_backward(gradient, v, g, norms, dim):
+    """Of w = v g / |v|, the norms over all dimensions but one (the first or the last)."""
+    axes = [i for i in range(v.dim()) if i != dim % v.dim()]
+    shape = [n if i == dim % v.dim() else 1 for i, n in enumerate(v.shape)]
+    of_v, g, norms = v / norms.reshape(shape), g.reshape(shape), norms.reshape(shape)
+    of_g = (gradient * of_v).sum(axes, keepdim=True)
+    return ((gradient - of_v * of_g) * (g / norms)).to(v.dtype), of_g.to(g.dtype)
+
+
 # Distances of all pairs of rows: (.., m, k) and (.., n, k) -> (.., m, n)
 
 

@@ -74,18 +74,13 @@ def linear(c, x, weight, bias=None):
 # Products of groups
 
 
-@op("_grouped_mm", "transformers::grouped_mm_fallback")
-def grouped_mm(c, a, b, offs=None, bias=None, out_dtype=None):
-    """Products whose number differs from group to group, as the tokens of each expert: `offs` says where a group of rows of `a` (of columns
-    of `b`, of terms where both have two dimensions) ends. A loop over groups; what is in none of them is 0, and ends beyond the last are
+def product_of_groups(c, a, b, offs, shape, type):
+    """Products whose number differs from group to group, as the tokens of each expert: `offs` says where a group of rows of `a` ends (of
+    columns of `b`, of terms where both have two dimensions). A loop over groups; what is in none of them is 0, and ends beyond the last are
     held there, so that nothing else is touched."""
-    if bias is not None:
-        c.refuse("a bias inside of a grouped product is not compiled; add it to the result")
-    if a.rank == 3 and b.rank == 3:
-        return c.cast(product_of(c, a, b), c.type)
     f, groups = c.f, offs.shape[0]
     whole = a.shape[-1] if a.rank == b.rank else a.shape[0] if a.rank == 2 else b.shape[1]
-    with f.loop(groups, [f.fill(c.shape, c.type, 0)]) as (i, carried, results):
+    with f.loop(groups, [f.fill(shape, type, 0)]) as (i, carried, results):
         s = Scalars(f)
         group, all_of_them = Scalar(i, "index"), Scalar(f.index(whole), "index")
 
@@ -101,9 +96,25 @@ def grouped_mm(c, a, b, offs=None, bias=None, out_dtype=None):
             offsets[max(dimension, 0)], sizes[max(dimension, 0)] = (i, 1) if dimension < 0 else (before.name, count)
             return f.slice(value, offsets, sizes, drop=[0] if dimension < 0 else ())
         split = (1, 0) if a.rank == b.rank else (0, -1) if a.rank == 2 else (-1, 1)
-        product = c.cast(product_of(c, part(a, split[0]), part(b, split[1])), c.type)
+        product = c.cast(product_of(c, part(a, split[0]), part(b, split[1])), type)
         if a.rank == b.rank:
             results[:] = [f.insert(product, carried[0], [i, 0, 0], sizes=[1, *product.shape])]
         else:
             results[:] = [f.insert(product, carried[0], [before.name, 0] if a.rank == 2 else [0, before.name])]
     return results[0]
+
+
+@op("_grouped_mm", "transformers::grouped_mm_fallback")
+def grouped_mm(c, a, b, offs=None, bias=None, out_dtype=None):
+    if bias is not None:
+        c.refuse("a bias inside of a grouped product is not compiled; add it to the result")
+    if a.rank == 3 and b.rank == 3:
+        return c.cast(product_of(c, a, b), c.type)
+    return product_of_groups(c, a, b, offs, c.shape, c.type)
+
+
+@op("transformers::grouped_mm_fallback_backward")
+def grouped_mm_backward(c, a, b, offs, gradient):
+    """Of both operands, rows and matrices of groups."""
+    return (product_of_groups(c, gradient, c.f.transpose(b, (0, 2, 1)), offs, a.shape, a.type),
+            product_of_groups(c, c.f.transpose(a, (1, 0)), gradient, offs, b.shape, b.type))

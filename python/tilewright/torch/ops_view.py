@@ -269,6 +269,39 @@ def as_strided(c, x, sizes, strides, offset=None):
     return moved(c, flat, [" + ".join(f"d{i} * {stride}" for i, stride in enumerate(strides)) or "0"])
 
 
+@op("as_strided_scatter", "prims::as_strided_scatter")
+def as_strided_scatter(c, x, source, sizes, strides, offset=None):
+    """`x` with the elements of `source` at their positions in memory: each position is taken apart into the indices of `source`, by its
+    largest stride first."""
+    known = c.node.args[0].meta["val"]
+    order = memory_order(known)
+    if order is None or not all(isinstance(n, int) for n in (*x.shape, *source.shape, *strides, offset or 0)):
+        c.refuse("as_strided_scatter into a tensor that has gaps in memory, or with dynamic sizes, is not compiled")
+    offset = (known.storage_offset() if offset is None else offset) - int(known.storage_offset())
+    if 0 in source.shape:
+        return x
+    count, by_stride, reach = product(x.shape), sorted((d for d in range(source.rank) if sizes[d] != 1), key=lambda d: -strides[d]), 1
+    for d in reversed(by_stride):
+        if strides[d] < reach:
+            c.refuse("as_strided_scatter of elements that share a position is not compiled")
+        reach += (sizes[d] - 1) * strides[d]
+    if offset < 0 or offset + reach > count:
+        c.refuse("as_strided_scatter outside of the elements of its tensor is not compiled")
+
+    def body(s, old):
+        left = s.sub(s.index(0), offset)
+        inside, at = s.compare("ge", left, 0), [0] * source.rank
+        left = s.max(left, 0)
+        for d in by_stride:
+            at[d] = s.div(left, strides[d])
+            left = s.sub(left, s.mul(at[d], strides[d]))
+            inside = s.binary("and", inside, s.compare("lt", at[d], sizes[d]))
+            at[d] = s.min(at[d], sizes[d] - 1)
+        return s.select(s.binary("and", inside, s.compare("eq", left, 0)), s.extract(source, at), old)
+    flat = c.f.map([c.f.view(c.f.arranged(x, order), (count,))], (count,), c.type, body)
+    return c.f.ordered(c.f.view(flat, [x.shape[i] for i in order]), order)
+
+
 # Joins and borders
 
 

@@ -218,6 +218,30 @@ def test_products_of_groups(dynamic):
         assert got.shape == (40, 32) and not got[24:].any() and got[:24].any(1).all()
 
 
+def test_products_of_groups_of_transformers():
+    """The operations that the library `transformers` defines for types other than bf16, as it defines them."""
+    def of_groups(x, weight, offs):
+        starts = [0, *offs.tolist()]
+        return torch.cat([x[a:b] @ w for a, b, w in zip(starts, starts[1:], weight)] + [x.new_zeros(len(x) - starts[-1], weight.shape[2])])
+
+    def gradients_of_groups(x, weight, offs, gradient):
+        starts = [0, *offs.tolist()]
+        parts = [slice(a, b) for a, b in zip(starts, starts[1:])]
+        return torch.cat([gradient[p] @ w.t() for p, w in zip(parts, weight)]), torch.stack([x[p].t() @ gradient[p] for p in parts])
+    schemas = {"grouped_mm_fallback": ("(Tensor input, Tensor weight, Tensor offs) -> Tensor", of_groups,
+                                       lambda x, w, o: x.new_empty(x.shape[0], w.shape[2])),
+               "grouped_mm_fallback_backward": ("(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) -> (Tensor, Tensor)",
+                                                gradients_of_groups, lambda x, w, o, g: (torch.empty_like(x), torch.empty_like(w)))}
+    for name, (schema, kernel, fake) in schemas.items():
+        torch.library.custom_op(f"transformers::{name}", kernel, mutates_args=(), schema=schema).register_fake(fake)
+
+    def f(x, weight, offs, gradient):
+        library = torch.ops.transformers
+        return library.grouped_mm_fallback(x, weight, offs), *library.grouped_mm_fallback_backward(x, weight, offs, gradient)
+    arguments = torch.randn(9, 5), torch.randn(4, 5, 3), torch.tensor([2, 2, 6, 9], dtype=torch.int32), torch.randn(9, 3)
+    torch.testing.assert_close(compiled(f)(*arguments), f(*arguments))
+
+
 def test_a_weight_that_is_part_of_another():
     def f(x, w):
         a, b = w.split([2, 4])
@@ -229,7 +253,8 @@ def test_a_weight_that_is_part_of_another():
 def test_elements_by_their_place_in_memory():
     """Of a tensor whose dimensions lie in another order."""
     def f(x):
-        return (x * 2).t().as_strided((3, 4, 2), (2, 5, 1)), x.t().as_strided((2, 3), (4, 1), 2)
+        near = torch.as_strided_scatter(x.t(), x[:2, :3] * 3, (2, 3), (9, 2), 1)
+        return (x * 2).t().as_strided((3, 4, 2), (2, 5, 1)), x.t().as_strided((2, 3), (4, 1), 2), near
     for x in (torch.randn(4, 6), torch.randn(6, 4).t()):
         torch._dynamo.reset()
         equal_outside(compiled(f)(x), f(x))

@@ -53,6 +53,11 @@ def test_bags_of_embeddings():
     compare(f, learned(9, 4), torch.randint(0, 9, (30, )), torch.tensor([0, 4, 4, 20]), learned(30))
 
 
+def test_weights_with_a_norm():
+    """On the host `torch._weight_norm` has an operation of its own for the first and the last dimension."""
+    compare(lambda v, g, first: (torch._weight_norm(v, g, 2), torch._weight_norm(v, first, 0)), learned(5, 3, 4), learned(1, 1, 4), learned(5, 1, 1))
+
+
 def test_values_at_the_places_of_a_mask():
     def f(x, mask, source):
         return x.masked_scatter(mask, source), x.masked_scatter(mask[:, :1], source)

@@ -162,17 +162,31 @@ SmallVector<LaneStride> tilewright::stridesOf(const LaneContext &context, const 
 
 //===-- Building ----------------------------------------------------------===//
 
+/// The value of `expr` where its dimensions are those of `point`.
+static int64_t valueAt(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return number.getValue();
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  const int64_t left = valueAt(binary.getLHS(), point), right = valueAt(binary.getRHS(), point);
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::Mod:
+    return llvm::mod(left, right);
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  default:
+    return llvm::divideCeilSigned(left, right);
+  }
+}
+
 /// `elements` at `point`, one number per memref dimension.
 static SmallVector<int64_t> evaluate(AffineMap elements, ArrayRef<int64_t> point) {
-  SmallVector<Attribute> constants, results;
-  Builder builder(elements.getContext());
-  for (int64_t value : point)
-    constants.push_back(builder.getIndexAttr(value));
-  (void)elements.constantFold(constants, results);
-  SmallVector<int64_t> offsets;
-  for (Attribute result : results)
-    offsets.push_back(cast<IntegerAttr>(result).getInt());
-  return offsets;
+  return llvm::map_to_vector(elements.getResults(), [&](AffineExpr each) { return valueAt(each, point); });
 }
 
 static Point sum(const Point &a, const Point &b) {

@@ -64,6 +64,90 @@ func.func private @epilogue(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %bias:
 
 // -----
 
+// What lies beyond the end of a divisor may be 0: the division stays a nest of its own.
+// CHECK-LABEL: func.func private @divided
+// CHECK:       tile.mma
+// CHECK-NOT:   tile.map
+// CHECK:       affine.load %arg2
+// CHECK-NEXT:  arith.divsi
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @divided(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %divisor: memref<64xi32>, %D: memref<64x64xi32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %six = arith.constant 6 : i32
+  %C = memref.alloc() : memref<64x64xf32>
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.store %zero, %C[%i, %j] : memref<64x64xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 32 {
+        %a = affine.load %A[%i, %k] : memref<64x32xf32>
+        %b = affine.load %B[%k, %j] : memref<32x64xf32>
+        %c = affine.load %C[%i, %j] : memref<64x64xf32>
+        %p = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      %c = affine.load %C[%i, %j] : memref<64x64xf32>
+      %n = arith.fptosi %c : f32 to i32
+      %d = affine.load %divisor[%j] : memref<64xi32>
+      %q = arith.divsi %n, %d : i32
+      affine.store %q, %D[%i, %j] : memref<64x64xi32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @divided_by_six
+// CHECK:       tile.mma
+// CHECK:       tile.map
+// CHECK:         arith.divsi
+// CHECK-NOT:   affine.load
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @divided_by_six(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %D: memref<64x64xi32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %six = arith.constant 6 : i32
+  %C = memref.alloc() : memref<64x64xf32>
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.store %zero, %C[%i, %j] : memref<64x64xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 32 {
+        %a = affine.load %A[%i, %k] : memref<64x32xf32>
+        %b = affine.load %B[%k, %j] : memref<32x64xf32>
+        %c = affine.load %C[%i, %j] : memref<64x64xf32>
+        %p = arith.mulf %a, %b : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      %c = affine.load %C[%i, %j] : memref<64x64xf32>
+      %n = arith.fptosi %c : f32 to i32
+      %q = arith.divsi %n, %six : i32
+      affine.store %q, %D[%i, %j] : memref<64x64xi32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
 // Min-plus is no sum of products.
 // CHECK-LABEL: func.func private @min_plus
 // CHECK-NOT:   tile.mma

@@ -122,6 +122,46 @@ func.func @two_loops(%a: memref<16x64xi8>, %y: memref<?x16xi32>, %n: index) {
 
 // -----
 
+#plane = affine_map<(p, q) -> (p, q)>
+#inside = affine_map<(p, q) -> (0, p, q)>
+
+// What the second loop writes itself leaves nothing to wait for, also where its parts are more than the steps beside.
+// CHECK-LABEL: func.func @slices_without_copies
+// CHECK:     affine.for %{{.*}} = 0 to %arg2 iter_args
+// CHECK:       affine.for %{{.*}} = 0 to 4 iter_args
+// CHECK:         tile.multiply
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           affine.store {{.*}} %arg1
+// CHECK:       scf.if %{{.*}} {
+// CHECK:         affine.for %{{.*}} = 4 to 6 {
+// CHECK:           affine.store {{.*}} %arg1
+func.func @slices_without_copies(%a: memref<16x64xi8>, %y: memref<?x16xi32>, %n: index) {
+  %zero = arith.constant 0 : index
+  %x = tile.alloc() : memref<3x16x16xi8, "scratchpad">
+  %w = tile.alloc() : memref<16x16xi8, "scratchpad">
+  %c = tile.alloc() : memref<2x18x16xi32, "accumulator">
+  affine.for %t = 0 to %n {
+    affine.for %s = 0 to 4 {
+      %in = tile.copy %a[0, %s * 16] elements #plane to %x[(%t * 4 + %s) mod 3, 0, 0] elements #inside shape [16, 16] : memref<16x64xi8>, memref<3x16x16xi8, "scratchpad">
+      tile.wait %in
+      %stage = affine.apply affine_map<(t, s) -> ((t * 4 + s) mod 3)>(%t, %s)
+      %half = affine.apply affine_map<(t) -> (t mod 2)>(%t)
+      %more = arith.cmpi ne, %s, %zero : index
+      %u = tile.multiply %x[%stage, %zero, %zero], %w[%zero, %zero] to %c[%half, %zero, %zero] accumulate %more shape [16, 16, 16] {unit = "adder.adds_i8"} : memref<3x16x16xi8, "scratchpad">, memref<16x16xi8, "scratchpad">, memref<2x18x16xi32, "accumulator">
+      tile.wait %u
+    } {tile.stages = 3 : i64}
+    affine.for %q = 0 to 6 {
+      affine.for %i = 0 to 3 { affine.for %j = 0 to 16 {
+        %v = affine.load %c[%t mod 2, %q * 3 + %i, %j] : memref<2x18x16xi32, "accumulator">
+        affine.store %v, %y[%t * 18 + %q * 3 + %i, %j] : memref<?x16xi32>
+      } }
+    } {tile.stages = 2 : i64}
+  } {tile.stages = 2 : i64}
+  return
+}
+
+// -----
+
 func.func @loops_that_depend(%n: index) {
   affine.for %t = 0 to %n {
     // expected-error @below {{of a pipeline of two loops runs from 0 to one value that is known outside, in steps of 1}}
