@@ -54,12 +54,13 @@ QUESTIONS = ("tensors get one form", "tensors become affine nests in kernels",
 AFTER_IMPORT = ["name-sizes", "count-roundings", "check-operand-sizes"]
 #: Passes of MLIR that the pipelines name by their constructors.
 UPSTREAM = {"Canonicalizer": "canonicalize", "TensorCanonicalizer": "canonicalize", "TileCanonicalizer": "canonicalize", "CSE": "cse",
-            "LoopInvariantCodeMotion": "loop-invariant-code-motion", "SCFToControlFlow": "convert-scf-to-cf", "LowerAffine": "lower-affine", "Mem2Reg": "mem2reg",
+            "LoopInvariantCodeMotion": "loop-invariant-code-motion", "LeaveInvariants": "leave-invariants",
+            "SCFToControlFlow": "convert-scf-to-cf", "LowerAffine": "lower-affine", "Mem2Reg": "mem2reg",
             "memref::ExpandStridedMetadata": "expand-strided-metadata", "memref::FlattenMemrefs": "flatten-memref"}
 #: What helpers of the pipelines add for types of floats that a chip lacks, as far as it concerns the program.
 FLOATS = {"emulateFloats": ["--expand-float8"], "expandArithmetic": ["--expand-float8", "--arith-expand=include-bf16=true"]}
 #: Their results are seen in what the next pass leaves.
-SIMPLIFIERS = {"canonicalize", "cse", "symbol-dce", "loop-invariant-code-motion", "inline"}
+SIMPLIFIERS = {"canonicalize", "cse", "symbol-dce", "loop-invariant-code-motion", "leave-invariants", "inline"}
 WHOLE_LINES, MOST_LINES, BRIEF_LINES, COLUMNS = 66, 40, 4, 140
 
 

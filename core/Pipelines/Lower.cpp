@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Pipelines/Lowering.h"
 #include "core/Pipelines/TileCanonicalization.h"
+#include "core/Transforms/Lower/LLVM/LeaveInvariants.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
@@ -110,7 +111,7 @@ static void lowerCores(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createLeaveInvariants());
   pm.addPass(createExpandMath());
   emulateFloats(pm); // maxima and minima stay single instructions
   pm.addPass(createSCFToControlFlowPass());
@@ -134,7 +135,7 @@ static void lowerCoresToSource(OpPassManager &pm) {
   pm.addPass(createExpandHalfs());
   pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createLeaveInvariants());
 }
 
 /// Both parts of the host's functions; the compiler puts kernels on threads between them.

@@ -472,8 +472,8 @@ def Tile_MultiplyOp : Tile_Op<"multiply", [AttrSizedOperandSegments]> {
     The operands may be used after `tile.wait` of the token. Integers are widened by the signs of the record.
 
     `valid` gives how many rows m, columns n and terms k of the tile exist: those of C that do not are not defined
-    afterwards, and further terms are not added. Up to the next multiples of the unit's own shape, at least the first
-    ones, A and B hold zeros where they do not exist.
+    afterwards, and further terms are not added. Up to the next multiples of the unit's own shape A and B hold zeros
+    where they do not exist. Without rows, columns or terms (none, or less than none) nothing is done.
 
     ```mlir
     %t = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %acc[%h, %c0, %c0] accumulate %more shape [64, 64, 32]

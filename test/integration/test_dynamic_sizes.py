@@ -139,9 +139,12 @@ def test_edges_of_vectors(kind, force, tool, tmp_path):
                 library.check(m, n, k)
 
 
-#: What the slowest core with static sizes takes of what it takes with those in the name dynamic; the goal is 0.95.
-LEAST = {("bf16", 512, 512, 512): {"m": 0.95, "k": 0.95, "mnk": 0.87}, ("bf16", 64, 64, 64): {"m": 0.95, "k": 0.95, "mnk": 0.9},
+#: What the slowest core with static sizes takes of what it takes with those in the name dynamic; the goal is 0.95. Not reached: 512 cubed
+#: with all sizes dynamic, where six versions serve all sizes and the best tile of this one, whose groups keep the unit busy, is none of them.
+LEAST = {("bf16", 512, 512, 512): {"m": 0.95, "k": 0.95, "mnk": 0.8}, ("bf16", 64, 64, 64): {"m": 0.95, "k": 0.95, "mnk": 0.9},
          ("i8", 1, 1024, 1024): {"m": 0.95, "mnk": 0.93}, ("i8", 16, 512, 256): {"m": 0.87}}
+#: And clocks, where a part so small may come from fewer of static sizes: 80,872 before commands had groups.
+MOST = {("bf16", 512, 512, 512): {"mnk": 76_000}}
 
 
 @pytest.mark.parametrize("kind, m, n, k", LEAST)
@@ -156,6 +159,7 @@ def test_clocks_of_engines(kind, m, n, k, tool, tmp_path):
         assert kernel["cycles"] >= kernel["slowest_block_cycles"] > 0
         clocks[dynamic] = kernel["slowest_block_cycles"]
     assert all(clocks[""] >= share * clocks[dynamic] for dynamic, share in least.items()), clocks
+    assert all(clocks[dynamic] <= most for dynamic, most in MOST.get((kind, m, n, k), {}).items()), clocks
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])

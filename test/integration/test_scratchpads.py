@@ -11,9 +11,9 @@ from test_scratchpad_copies import product
 SIZE = 1024
 
 
-@pytest.mark.parametrize("element, queue, least", [("i8", 8, 0.78), ("bf16", 8, 0.72), ("bf16", 0, 0.9)])
+@pytest.mark.parametrize("element, queue, least", [("i8", 8, 0.92), ("bf16", 8, 0.92), ("bf16", 0, 0.9)])
 def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element, queue, least):
-    """Also where the core waits for a place in the unit's queue (0: any), and finishes the tile before later."""
+    """Also where the unit's queue has few places (0: any): groups of commands alternate with rows of the tile before."""
     program = tmp_path / "mm.mlir"
     program.write_text(gemm(SIZE, SIZE, SIZE, element))
     common = [program, f"--load-target={PLUGIN}", "--target", f"accelerator:npu@units.systolic_*.queueDepth={queue}"]
@@ -36,7 +36,8 @@ COUNTED = [(128, 128, 128, "i8", ""), (200, 96, 320, "bf16", ""), (130, 144, 48,
 
 @pytest.mark.parametrize("m, n, k, element, force", COUNTED)
 def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, force):
-    """The counts of the tile program are those of the emulator, with the bias that is read for each slice of rows."""
+    """The counts of the tile program are those of the emulator, with the bias that is read for each slice of rows. Around steps of few
+    commands there are up to 60 instructions, of which the plan counts 40."""
     program = tmp_path / "mm.mlir"
     _, alias, function = gemm(m, n, k, element).split("\n", 2)
     program.write_text(f'{alias}\nmodule attributes {{tilewright.force = "{force}"}} {{\n{function}\n}}')
@@ -50,7 +51,7 @@ def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, for
         predicted[name] for name in ("global_read_bytes", "global_written_bytes", "blocks"))
     assert (unit["unit"], unit["issues"], unit["issue_cycles"]) == tuple(
         predicted[name] for name in ("unit", "unit_issues", "unit_issue_cycles"))
-    assert 0.85 <= predicted["seconds"] / (kernel["cycles"] / kernel["blocks"] / 1e9) <= 1.1
+    assert 0.8 <= predicted["seconds"] / (kernel["cycles"] / kernel["blocks"] / 1e9) <= 1.1
 
 
 def test_what_the_epilogue_writes_over_does_not_leave(tool, tmp_path):

@@ -91,8 +91,42 @@ TEST(PipelineTime, WhatHasTooFewStepsToFinishBesideFollowsThem) {
 }
 
 TEST(PipelineTime, OfTwoStagesTheNextCopyWaitsForTheCommandsOfTheUnit) {
-  StagedTime steps{{.in = 100, .core = 10, .unit = 100, .issue = 8}, 4, 2}, finish{{.core = 10}, 1};
+  StagedTime steps{{.in = 100, .core = 10, .unit = 100, .early = 8}, 4, 2}, finish{{.core = 10}, 1};
   EXPECT_EQ(steps.clocksWith(finish, 1), 100 + 3 * 108 + 100 + 10);
   steps.stages = 3;
   EXPECT_EQ(steps.clocksWith(finish, 1), 100 + 4 * 100 + 10);
+}
+
+/// The core gives a unit its commands in groups, with a part of other work after each, and waits while its queue is
+/// full.
+static double step(const IterationLoad &load, double commands, double depth, double pause, int64_t steps) {
+  std::vector<double> leaves;
+  double core = 0, unit = 0, begun = 0;
+  for (int64_t i = 0; i < steps; ++i) {
+    if (i == steps / 2)
+      begun = unit;
+    for (int64_t group = 0; group < int64_t(load.groups); ++group) {
+      for (int64_t each = 0; each < int64_t(commands / load.groups); ++each) {
+        core += load.issue / commands;
+        if (leaves.size() >= size_t(depth))
+          core = std::max(core, leaves[leaves.size() - size_t(depth)]);
+        leaves.push_back(unit = std::max(unit, core) + load.unit / commands);
+      }
+      core += pause;
+    }
+    core += load.core - load.issue;
+  }
+  return (unit - begun) / double(steps - steps / 2);
+}
+
+TEST(PipelineTime, AUnitWorksThroughItsQueueWhileTheCoreDoesSomethingElse) {
+  for (double groups : {1., 2., 4., 8.})
+    for (double work : {0., 100., 400., 800., 1600.}) {
+      const double commands = 32, depth = 8;
+      StagedTime steps{{.core = 230, .unit = 1024, .issue = 200, .queue = 32 * depth, .groups = groups}, 100, 3};
+      StagedTime finish{{.core = work, .groups = groups}, 100};
+      const double each = (steps.clocksWith(finish, 3) - steps.clocksWith(finish, 2)) / 100;
+      // A pause between steps may begin before the queue is full: by less than a group's commands.
+      EXPECT_NEAR(each, step(steps.load, commands, depth, work / groups, 40), 0.1 * each) << groups << " " << work;
+    }
 }

@@ -41,9 +41,23 @@ TEST(SizeVersions, TestsWhereTimesCross) {
   EXPECT_EQ(chosen(versions, {100000}), 0u);
 }
 
+TEST(SizeVersions, OneRowHasItsOwn) {
+  // Candidate 1 is the faster one of a single row only, by a twentieth; of many rows candidate 2 is.
+  auto price = [](unsigned candidate, llvm::ArrayRef<int64_t> sizes) {
+    const double blocks = double(llvm::divideCeil(sizes[0], 16));
+    if (candidate == 1)
+      return sizes[0] == 1 ? 950 : 1200 + 2 * blocks;
+    return candidate == 0 ? 1000 + 2 * blocks : 1100 + blocks;
+  };
+  SizeVersions versions = chooseVersions(3, 1, 4, price);
+  EXPECT_EQ(chosen(versions, {1}), 1u);
+  EXPECT_EQ(chosen(versions, {2}), 0u);
+  EXPECT_EQ(chosen(versions, {4096}), 2u);
+}
+
 TEST(SizeVersions, OneVersionWhereAnotherGainsLittle) {
   auto price = [](unsigned candidate, llvm::ArrayRef<int64_t> sizes) {
-    return double(sizes[0]) * (candidate == 0 ? 1.0 : sizes[0] < 100 ? 0.97 : 1.2);
+    return double(sizes[0]) * (candidate == 0 ? 1.0 : sizes[0] < 100 ? 0.98 : 1.2);
   };
   SizeVersions versions = chooseVersions(2, 1, 4, price);
   EXPECT_EQ(versions.candidates, (llvm::SmallVector<unsigned>{0}));

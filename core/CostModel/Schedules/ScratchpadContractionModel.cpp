@@ -30,73 +30,31 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// How an operand comes in, for people.
-static const char *nameOf(CopyWay way) {
-  static constexpr const char *names[] = {"rows", "transposed", "elements", "core", "none"};
-  return names[static_cast<int>(way)];
-}
-
-llvm::json::Object ScratchpadContractionPlan::toJSON() const {
-  llvm::json::Object object{{"unit", unit->name},
-                            {"tile", llvm::json::Array{tileM, tileN, tileK}},
-                            {"stages", stages},
-                            {"slices", slices},
-                            {"scratchpad_bytes", scratchpadBytes},
-                            {"accumulator_bytes", accumulatorBytes},
-                            {"copy_a", nameOf(copyA)},
-                            {"copy_b", nameOf(copyB)},
-                            {"unit_clocks", unitClocks},
-                            {"copy_clocks", copyClocks},
-                            {"core_clocks", coreClocks},
-                            {"clocks", clocks},
-                            {"busy", busy},
-                            {"seconds", seconds}};
-  if (pitchA != tileK || pitchB != tileN)
-    object["row_pitches"] = llvm::json::Array{pitchA, pitchB};
-  if (!others.empty()) {
-    llvm::json::Array versions;
-    for (const ScratchpadContractionPlan &other : others)
-      versions.push_back(other.toJSON());
-    object["other_versions"] = std::move(versions);
-    object["version"] = tilewright::toJSON(tests);
-  }
-  return object;
-}
-
-/// Instructions of the core for one step of k beside its commands: addresses and stages of buffers, counters, waits.
-static constexpr double aroundStepClocks = 150;
-/// The same for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
-/// compared.
-static constexpr double dynamicStepClocks = 45;
+/// Instructions of the core for one step of k beside its commands and copies: loops, stages of buffers, waits, and the
+/// tile and step of the next copy; 17 to 60, as tiles are one or several. Like the numbers below these are counted in
+/// the LLVM dialect that the emulator runs: what more steps, or more groups, add to a core's instructions.
+static constexpr double aroundStepClocks = 40;
+/// And for one group of these commands, beside them: its loop 4, what commits and counts them 3, the branch past the
+/// copies 2.
+static constexpr double aroundGroupClocks = 9;
+/// Where groups follow each other along two of rows, columns and terms, or three, for each further one: quotient and
+/// remainder of the group's number, with tests of their signs, and its part of the addresses.
+static constexpr double furtherGroupClocks = 12;
+/// For each of rows, columns and terms of which a group may have fewer: what is left for it, and the least of both.
+static constexpr double existingClocks = 4;
+/// For each further nest of rows of a slice: its last row 5, first addresses 3, the end of its loop 2.
+static constexpr double aroundRowsClocks = 10;
+/// Of a step for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
+/// compared; 14 for m, 40 for k, 75 for all.
+static constexpr double dynamicStepClocks = 25;
 /// And of m and n for each slice of the tail.
 static constexpr double dynamicSliceClocks = 55;
-/// What a slice without rows takes: its tests, and waits for commands that move nothing.
-static constexpr double emptySliceClocks = 200;
+/// What a slice without rows takes beside its nests of rows: tests, and waits for commands that move nothing.
+static constexpr double emptySliceClocks = 150;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 /// Versions of a nest of dynamic sizes: each is as much code as the first one.
 static constexpr int64_t mostVersions = 6;
-
-int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes) {
-  int64_t bits = 0;
-  for (unsigned dim = 0; dim < nest.depth(); ++dim)
-    if (auto stride = access.stride(dim); stride && *stride != 1 && nest.tripCounts[dim] != 1)
-      bits |= std::abs(*stride) * elementBytes;
-  return bits;
-}
-
-bool tilewright::isNear(Value memref, const CoreHierarchy &cores) {
-  auto space = dyn_cast_or_null<StringAttr>(cast<MemRefType>(memref.getType()).getMemorySpace());
-  return space && space.getValue() == cores.scratchpad->name;
-}
-
-int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
-  int64_t align = std::max<int64_t>(64, cores.scratchpad->banks * cores.scratchpad->bankBytes);
-  for (const CopyEngine *engine : {cores.in, cores.out})
-    if (engine)
-      align = std::max(align, engine->alignBytes);
-  return llvm::PowerOf2Ceil(align);
-}
 
 /// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
 /// says which.
@@ -142,7 +100,8 @@ struct TiledArray {
 
 /// A nest over rows and columns of tiles in the scratchpad.
 struct TileNest {
-  TileNest(int64_t rows, int64_t cols) : rows(rows), cols(cols) {
+  /// `first`: the first column, of a block of them.
+  TileNest(int64_t rows, int64_t cols, int64_t first = 0) : rows(rows), cols(cols), first(first) {
     shape.loops.resize(2);
     shape.loops[0].trips = rows;
     shape.loops[0].isInnermost = false;
@@ -155,15 +114,17 @@ struct TileNest {
     NestShape::Index row, col;
     if (differsInRows)
       row.terms.push_back({0, 1});
-    if (differsInCols)
+    if (differsInCols) {
       col.terms.push_back({1, 1});
+      col.constant = first;
+    }
     shape.accesses.push_back({int64_t(shape.arrays.size()), 1, {row, col}});
     shape.arrays.push_back({bytes, {rows, cols}, !isWritten, isWritten});
     ++shape.loops[1].instructions;
   }
 
   NestShape shape;
-  int64_t rows, cols;
+  int64_t rows, cols, first;
 };
 
 /// What `compute` gives for `key`, which it is called for once.
@@ -195,8 +156,10 @@ struct Judge {
   mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, bool>, double> knownWaits;
   // By unit, pitches, bytes per clock of a copy, and clocks of an instruction.
   mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, double, double>, double> knownShares;
-  // By unit, rows and columns, and whether there are several slices.
-  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, bool>, double> knownTails, knownClearings;
+  // By unit, rows and columns, whether there are several slices, and whether columns begin at a block.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t, bool, bool>, double> knownTails;
+  // By unit, rows and columns.
+  mutable std::map<std::tuple<const MatrixUnit *, int64_t, int64_t>, double> knownClearings;
   // By array, unit, rows and columns of a tile, direction, and rows and columns of the array.
   using Copied = std::tuple<unsigned, const MatrixUnit *, int64_t, int64_t, bool, int64_t, int64_t>;
   mutable std::map<Copied, TileCopyPlan> knownCopies;
@@ -216,6 +179,10 @@ struct Judge {
   TileCopyPlan countCopies(const TiledArray &array, int64_t rows, bool in, const ScratchpadContractionPlan &plan) const;
   NestShape tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const;
   double tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const;
+  /// Blocks of columns of the last tile, if it has less than all.
+  int64_t restBlocks(const ScratchpadContractionPlan &plan) const {
+    return int64_t(llvm::divideCeil(size.n, plan.unit->n)) % (plan.tileN / plan.unit->n);
+  }
   int64_t slicesWithRows(const ScratchpadContractionPlan &plan) const;
   int64_t dynamicOf(ArrayRef<unsigned> some) const {
     return llvm::count_if(some, [&](unsigned dim) { return !c.nest.tripCounts[dim]; });
@@ -311,7 +278,7 @@ TileCopyPlan Judge::countCopies(const TiledArray &array, int64_t rows, bool in,
 /// What is done with `rows` rows and `cols` columns of finished sums.
 NestShape Judge::tailNest(int64_t rows, int64_t cols, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
-  TileNest nest(rows, cols);
+  TileNest nest(rows, cols, restBlocks(plan) ? unit.n : 0);
   const int64_t bytesC = elementBytes(unit.c.element);
   nest.add(bytesC, true, true, /*isWritten=*/false);
   if (unit.init != UnitInit::ZeroFlag)
@@ -332,8 +299,8 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
   double clocks = 0;
   int64_t turns = 1;
   for (int64_t count : {uk, unit.stationary == 'A' ? um : un, unit.stationary == 'A' ? un : um}) {
+    clocks += count > 1 ? turns * (loopClocks + count * commandClocks) : 0; // loopClocks: it begins, and ends
     turns *= count;
-    clocks += count > 1 ? turns * commandClocks : 0;
   }
   return std::max(clocks, commandClocks);
 }
@@ -437,6 +404,7 @@ bool Judge::fits(ScratchpadContractionPlan &plan, bool forced) const {
   plan.copyA = operandCopies(a, plan).way;
   plan.copyB = operandCopies(b, plan).way;
   choosePitches(plan);
+  plan.chooseGroups();
 
   const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
   const int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * elementBytes(unit.c.element));
@@ -473,14 +441,14 @@ int64_t Judge::slicesWithRows(const ScratchpadContractionPlan &plan) const {
 /// columns of a tile by one nest, or one block of the unit's columns after the other.
 double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) const {
   const MatrixUnit &unit = *plan.unit;
-  const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = size.n % plan.tileN, block = blockOfRows(unit);
+  const int64_t tiles = llvm::divideCeil(size.n, plan.tileN), rest = restBlocks(plan), block = blockOfRows(unit);
   auto clocksOf = [&](int64_t cols) {
-    return once(knownTails, {plan.unit, rows, cols, plan.slices > 1},
+    return once(knownTails, {plan.unit, rows, cols, plan.slices > 1, rest != 0},
                 [&] { return coreClocks(tailNest(rows, cols, plan), cores, chip); });
   };
   double all = double(tiles - (rest != 0)) * clocksOf(plan.tileN);
   if (rest)
-    all += double(llvm::divideCeil(rest, unit.n)) * clocksOf(unit.n);
+    all += double(rest) * clocksOf(unit.n);
   const double ofTile = blocksOf(size.m, plan.tileM, block) * double(block) / double(plan.tileM);
   return all / double(tiles) * ofTile * double(plan.slices) / double(slicesWithRows(plan));
 }
@@ -507,12 +475,14 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   const double both = ownWaits(plan, /*loads=*/true);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
   const int64_t slices = slicesWithRows(plan);
-  const double aroundSlice = dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
-  double slice = tailClocks(rows, plan) + aroundSlice;
+  const double nests = double(plan.groups()) * (restBlocks(plan) ? 2 : 1); // of whole tiles, and of blocks
+  const double ofDynamicSlice = dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
+  const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
+                       (nests - 1) * aroundRowsClocks + ofDynamicSlice;
 
   auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
   double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0;
+  double out = 0, tailIn = 0, tailMoved = 0;
   double others = 0; // clocks of a slice in which data of the tail goes
   const CopyEngine *othersEngine = nullptr;
   for (bool isIn : {true, false}) {
@@ -531,7 +501,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
         others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
       }
     }
-    slice += coreClocksOf(copies) - before;
+    tailMoved += coreClocksOf(copies) - before;
   }
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
@@ -539,41 +509,57 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   // The copies of the first step have ended before the unit begins.
   const double besideUnit = 1 - 1 / (double(own) * steps);
   plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
-  double issue = issueOf(unit, whole(um), whole(un), whole(uk));
-  if (unit.queueDepth) // the last command of a step is taken when all but so many of the step's have left the queue
-    issue = std::max(issue, plan.unitClocks * (1 - double(unit.queueDepth) / instructions));
+  const double groups = double(plan.groups());
+  double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
+  if (groups > 1) {
+    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
+    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
+    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
+    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
+      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
+    issue = groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
+    const double after = double(plan.copiesAfter());
+    early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
+  }
+  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
+    queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
+    early = std::max(early, plan.unitClocks * double(plan.copiesAfter() + 1) / groups - queue);
+  }
   const double core =
       issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
   plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + moved + slice;
+  plan.coreClocks = core + moved + slice + tailMoved;
   // Without a zero flag the core clears what it has read, and both tiles of sums once.
   double clearing = 0;
   if (unit.init != UnitInit::ZeroFlag)
-    clearing = once(knownClearings, {&unit, plan.tileM, plan.tileN, false}, [&] {
+    clearing = once(knownClearings, {&unit, plan.tileM, plan.tileN}, [&] {
       TileNest sums(2 * plan.tileM, plan.tileN);
       sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
       return coreClocks(sums.shape, cores, chip);
     });
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  StagedTime products{
-      {.in = in, .commands = moved, .byCore = byCore, .core = core, .unit = plan.unitClocks, .issue = issue},
-      steps,
-      plan.stages};
-  StagedTime finish{{.in = tailIn, .core = slice, .out = out}, slices};
+  StagedTime products{{.in = in,
+                       .commands = moved,
+                       .byCore = byCore,
+                       .core = core,
+                       .unit = plan.unitClocks,
+                       .issue = issue,
+                       .early = early,
+                       .queue = queue,
+                       .groups = groups},
+                      steps,
+                      plan.stages};
+  StagedTime finish{
+      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())}, slices};
   // The last results are there after the unit's latency.
+  const double empty = emptySliceClocks + (nests - 1) * (aroundRowsClocks + loopClocks) + ofDynamicSlice;
   plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
-                emptySliceClocks * double(own * (plan.slices - slices));
+                empty * double(own * (plan.slices - slices));
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;
-}
-
-bool tilewright::isTileForced(const PlanOptions &options) {
-  return llvm::any_of(options.overrides, [](auto &field) {
-    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
-  });
 }
 
 std::optional<ScratchpadContractionPlan>
@@ -620,10 +606,19 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     if (isForced && judge.fits(loose, true) && judge.price(loose) &&
         (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
       smallest = loose;
-    if (!judge.fits(plan, false) || !judge.price(plan))
+    if (!judge.fits(plan, false))
       return;
-    fitting.push_back(std::move(plan));
-    judgeOf.push_back(judges.size() - 1);
+    auto weigh = [&](ScratchpadContractionPlan plan) {
+      if (!judge.price(plan))
+        return;
+      fitting.push_back(std::move(plan));
+      judgeOf.push_back(judges.size() - 1);
+    };
+    weigh(plan);
+    if (plan.groups() == 1)
+      return;
+    plan.takeOneGroup();
+    weigh(plan);
   };
   for (const TiledDimensions &dims : possible) {
     ScratchpadContractionPlan plan;

@@ -21,6 +21,9 @@
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
 ///          - what the last steps do not copy any more
 ///
+/// Where a step has more commands than the unit's queue holds, they fall into groups, with a group of the slice's rows
+/// after each: the unit works through its queue meanwhile (PipelineTime.h). That is priced beside one group of all.
+///
 /// Rows that a unit reads in one clock and that lie in one bank make it wait, copies or not. Where rows of a tile
 /// would, they lie some banks further apart.
 ///
@@ -58,11 +61,12 @@ struct CoreShare {
 
 struct ScratchpadContractionPlan : TiledDimensions {
   const MatrixUnit *unit = nullptr;
-  int64_t tileM = 1, tileN = 1, tileK = 1; // elements
-  int64_t pitchA = 0, pitchB = 0;          // elements between rows of their tiles in the scratchpad
-  int64_t stages = 2;                      // of the multi-stage buffer
-  int64_t slices = 1;                      // rows of a tile are finished in so many slices
-  bool wholeTiles = false;                 // the tiles divide rows and columns of C
+  int64_t tileM = 1, tileN = 1, tileK = 1;    // elements
+  int64_t pitchA = 0, pitchB = 0;             // elements between rows of their tiles in the scratchpad
+  int64_t stages = 2;                         // of the multi-stage buffer
+  int64_t slices = 1;                         // rows of a tile are finished in so many slices
+  int64_t groupM = 1, groupN = 1, groupK = 1; // elements of a group of a step's commands
+  bool wholeTiles = false;                    // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue
@@ -73,6 +77,22 @@ struct ScratchpadContractionPlan : TiledDimensions {
   /// Elements of a tile, and of one instruction of the unit, along m, n or k of the nest.
   int64_t tileAlong(unsigned dim) const { return dim == mDim ? tileM : dim == nDim ? tileN : tileK; }
   int64_t unitAlong(unsigned dim) const { return dim == mDim ? unit->m : dim == nDim ? unit->n : unit->k; }
+  /// Whether all blocks of the unit's shape that tiles have along `dim` exist, for an array of `extent` elements (none:
+  /// dynamic). The last block may exist in part: zeros are copied to its end.
+  bool hasAllBlocks(unsigned dim, std::optional<int64_t> extent) const {
+    return unitAlong(dim) == tileAlong(dim) ||
+           (extent && int64_t(llvm::alignTo(*extent, unitAlong(dim))) % tileAlong(dim) == 0);
+  }
+  /// One group of all commands of a step.
+  void takeOneGroup();
+  /// Where a step has more commands than the unit's queue holds, groups that it does, in their order.
+  void chooseGroups();
+  /// Groups of commands of a step, a group of rows of a slice after each, and how many there are of these.
+  int64_t groups() const { return (tileM / groupM) * (tileN / groupN) * (tileK / groupK); }
+  int64_t rowsOfGroup() const { return llvm::divideCeil(tileM / slices, groups()); }
+  int64_t rowGroups() const { return llvm::divideCeil(tileM / slices, rowsOfGroup()); }
+  /// The group after which the copies of a later step are commanded.
+  int64_t copiesAfter() const;
   llvm::json::Object toJSON() const;
 };
 

@@ -20,7 +20,7 @@
 /// any model:
 ///
 ///   1. sizes      from one block of a unit to the largest that is assumed, powers of a factor and three quarters of
-///                 each, all combinations
+///                 each, all combinations; and 1, where there is one dynamic size
 ///   2. versions   the plan with the smallest product of its times; then, one after the other, the plan that lowers the
 ///                 product of the best times most, while that gains enough where it is the best
 ///   3. tests      each time the one that loses least, until what a test could gain is less than the model's error; its

@@ -15,22 +15,33 @@
 
 using namespace tilewright;
 
+/// Clocks for which the core gives the unit no commands, the longest of an iteration: between two groups of these it
+/// commands the copies, or takes one iteration for the next one.
+static double longestPause(const IterationLoad &load, double commands, const IterationLoad *finish) {
+  const double between = load.core - load.issue + (finish ? finish->commands : 0);
+  const double work = finish ? finish->core / finish->groups : 0;
+  return work + (load.groups > 1 ? std::max(between, commands) : between + commands);
+}
+
 /// The clocks of the busiest resource in an iteration. `starts`: copies of a later one are commanded; `arrives`: and
 /// under way; `finish`: an iteration that finishes the tile before runs beside it; null: none.
 static double busiestOf(const StagedTime &loop, bool starts, bool arrives, const IterationLoad *finish = nullptr) {
   const IterationLoad &load = loop.load;
-  double core = load.core, in = load.in, out = load.out;
+  double core = load.core, in = load.in, out = load.out, unit = load.unit;
+  if (load.unit > 0 && load.queue > 0)
+    unit += std::max(0.0, longestPause(load, starts ? load.commands : 0, finish) - load.queue) +
+            (load.groups - 1) * std::max(0.0, (finish ? finish->core / finish->groups : 0) - load.queue);
   if (starts)
     core += load.commands;
-  // A stage is free when the unit has read it: of two stages the next copy is commanded after the unit's commands.
+  // A stage is free when the unit has read it: of two stages the next copy is commanded after commands of the unit.
   if (load.unit > 0 && loop.stages == 2)
-    in += load.issue;
+    in += load.early;
   if (finish) {
     core += finish->core + finish->commands;
     in += finish->in;
     out += finish->out;
   }
-  return std::max({load.unit, core, arrives ? in : 0, out});
+  return std::max({unit, core, arrives ? in : 0, out});
 }
 
 /// Clocks until the first iteration has what it reads, while `ahead` copies are commanded.
@@ -64,7 +75,9 @@ double StagedTime::clocksWith(const StagedTime &second, int64_t tiles) const {
          step(false, false, finishes);
   // Iterations that are left run beside what the unit still has to do of the last step.
   const double each = std::max({finish, second.load.in, second.load.out});
-  const double slack = step(true, true, true) - load.core - load.commands - finish;
+  double slack = step(true, true, true) - load.core - load.commands - finish;
+  if (load.queue > 0) // a full queue keeps the core until then
+    slack = std::min(slack, load.queue);
   if (second.iterations > beside)
     all += double(tiles - 1) * std::max(0.0, double(second.iterations - beside) * each - std::max(0.0, slack));
   return all + finish + double(second.iterations - 1) * std::max(finish, second.load.out) + second.load.out;

@@ -18,6 +18,12 @@
 ///
 ///   clocks = first copies + (iterations - 1) x the busiest of what runs at a time + the last iteration's work, results
 ///
+/// A unit works on while the core does something else for as long as its queue has commands. Where a step has more of
+/// these than the queue holds, they fall into groups, with a group of the core's work for the tile before after each:
+///
+///   core   u u u u  f0  u u u u  f1  u u u u  f2  ..     an iteration = max(unit + longest f - queue, core, ..)
+///   unit   u---u---u---u---u---u---u---u---u---u---
+///
 /// One rule for nests (NestSchedule.h) and contractions (ScratchpadContractionModel.h).
 ///
 //===----------------------------------------------------------------------===//
@@ -36,13 +42,19 @@ struct IterationLoad {
   double byCore = 0;   // of these, for copies that it makes itself
   double core = 0;     // of the core for everything else
   double unit = 0;     // of a unit that works beside the core; 0: the core does the work
-  double issue = 0;    // of `core`, up to the last command of the unit
+  double issue = 0;    // of `core`, for the commands of the unit
+  double early = 0;    // until the copies of a later iteration are commanded, once it has begun
+  double queue = 0;    // of the unit for as many commands as its queue holds; 0: any
   double out = 0;      // of the engine that copies out
+  double groups = 1;   // that the unit's commands, or the core's work of the second of two loops, fall into
 
   /// The mean over so many iterations, where this is the sum.
   IterationLoad over(double iterations) const {
-    return {in / iterations,   commands / iterations, byCore / iterations, core / iterations,
-            unit / iterations, issue / iterations,    out / iterations};
+    IterationLoad mean = *this;
+    for (double *clocks :
+         {&mean.in, &mean.commands, &mean.byCore, &mean.core, &mean.unit, &mean.issue, &mean.early, &mean.out})
+      *clocks /= iterations;
+    return mean;
   }
 };
 

@@ -33,10 +33,6 @@ void ScratchpadContractionNest::emit() {
   stepCount = kBlocks;
   for (unsigned d : p.otherK)
     stepCount = stepCount * space.extent(d);
-  if (!isa<AffineConstantExpr>(stepCount)) { // a sum over nothing is one step of zeros
-    Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
-    stepCount = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(stepCount), one));
-  }
   AffineExpr tiles = tilesM * tilesN;
   for (unsigned d : p.outer)
     tiles = tiles * space.extent(d);
@@ -51,6 +47,12 @@ void ScratchpadContractionNest::emit() {
   auto member = [&](AffineExpr index) {
     number = index;
     stride = constant(working);
+    atLeastOne(stepCount); // a sum over nothing is one step of zeros
+    if (!isMember) {
+      // A core without tiles divides by none of these: so quotients that are the same for all steps may stand before.
+      atLeastOne(tilesM);
+      atLeastOne(tilesN);
+    }
     AffineExpr own = known && known.getValue() % working == 0 ? constant(known.getValue() / working)
                                                               : (tiles - number).ceilDiv(working);
     core(own);
@@ -58,6 +60,13 @@ void ScratchpadContractionNest::emit() {
   if (isMember)
     return member(constant(0));
   space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) { member(index.front()); });
+}
+
+void ScratchpadContractionNest::atLeastOne(AffineExpr &count) {
+  if (isa<AffineConstantExpr>(count))
+    return;
+  Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
+  count = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(count), one));
 }
 
 Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
@@ -129,6 +138,13 @@ AffineExpr ScratchpadContractionNest::left(unsigned dim) {
   return extent && extent.getValue() % p.tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
 }
 
+AffineExpr ScratchpadContractionNest::blocksLeft(unsigned dim) {
+  auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
+  return p.hasAllBlocks(dim, extent ? std::optional(extent.getValue()) : std::nullopt)
+             ? AffineExpr()
+             : (space.extent(dim) - space.at[dim]).ceilDiv(p.unitAlong(dim));
+}
+
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
   TileAxes axes;
   if (tile.access.dims().test(tile.rowDim)) {
@@ -149,14 +165,17 @@ Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage,
   return copy;
 }
 
-/// Indices of an operand's tile: of a stage, or at the current position of the array.
-SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage) {
-  if (operand.buffer) {
-    Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
-    return {space.value(stage), zero, zero};
-  }
+/// Indices of a place in an operand's tile: of a stage, or at the current position of the array.
+SmallVector<Value> ScratchpadContractionNest::indicesOf(const StagedArray &operand, AffineExpr stage, AffineExpr row,
+                                                        AffineExpr col) {
+  if (operand.buffer)
+    return {space.value(stage), space.value(row), space.value(col)};
+  const SmallVector<AffineExpr> here = space.at;
+  space.at[operand.rowDim] = space.at[operand.rowDim] + row;
+  space.at[operand.colDim] = space.at[operand.colDim] + col;
   auto [map, operands] = space.address(operand.access);
   auto indices = expandAffineMap(builder(), space.loc, map, operands);
+  space.at = here;
   return SmallVector<Value>(indices->begin(), indices->end());
 }
 
@@ -170,29 +189,57 @@ void ScratchpadContractionNest::step(AffineExpr tile, AffineExpr step) {
     if (operand->buffer)
       copies.push_back(copy(*operand, stage, /*in=*/true));
   wait(copies);
-  wait(product(tile, step, stage));
+  if (p.groups() == 1)
+    return wait(product(tile, step, stage, constant(0)));
+  // The token of the last group is that of the step: products run in order.
+  Value none = tile::DoneOp::create(builder(), space.loc);
+  wait(space.grouped(p.groups(), p.copiesAfter(), none, [&](AffineExpr group, ValueRange) {
+    return SmallVector<Value>{product(tile, step, stage, group)};
+  }));
 }
 
-Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage) {
+/// The product of one group of a step's commands.
+Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, AffineExpr stage, AffineExpr group) {
   auto memrefOf = [](const StagedArray &operand) { return operand.buffer ? operand.buffer : operand.access.memref; };
-  SmallVector<Value> inA = indicesOf(a, stage), inB = indicesOf(b, stage);
-  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0), half = space.value(tile % 2);
-  SmallVector<Value> valid;
-  auto existing = [&](unsigned dim) { return p.unitAlong(dim) < p.tileAlong(dim) ? left(dim) : AffineExpr(); };
-  if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(existing(dim)); }))
-    for (unsigned dim : {p.mDim, p.nDim, p.kDim}) {
-      AffineExpr rest = existing(dim);
-      valid.push_back(space.value(rest ? rest : constant(p.tileAlong(dim))));
+  // Groups follow each other as commands do: the stationary operand changes least often.
+  const bool keepsA = unit.stationary == 'A';
+  AffineExpr m = constant(0), n = m, k = m;
+  auto next = [&](AffineExpr &at, int64_t size, int64_t ofGroup, bool isOutermost) {
+    at = (isOutermost ? group : group % (size / ofGroup)) * ofGroup;
+    group = group.floorDiv(size / ofGroup);
+  };
+  const bool isFlat = p.groupK == p.tileK;
+  if (keepsA)
+    next(n, p.tileN, p.groupN, isFlat && p.groupM == p.tileM);
+  next(m, p.tileM, p.groupM, isFlat && (keepsA || p.groupN == p.tileN));
+  if (!keepsA)
+    next(n, p.tileN, p.groupN, isFlat);
+  if (!isFlat)
+    k = group * p.groupK;
+  SmallVector<Value> inA = indicesOf(a, stage, m, k), inB = indicesOf(b, stage, k, n);
+  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+  SmallVector<Value> inC{space.value(tile % 2), space.value(m), space.value(n)}, valid;
+  if (llvm::any_of(ArrayRef{p.mDim, p.nDim, p.kDim}, [&](unsigned dim) { return bool(blocksLeft(dim)); }))
+    for (auto [dim, all, first] : {std::tuple(p.mDim, p.groupM, m), {p.nDim, p.groupN, n}, {p.kDim, p.groupK, k}}) {
+      AffineExpr rest = blocksLeft(dim);
+      // The same for all groups: loops leave it to the step.
+      Value exists = space.value(rest ? rest * p.unitAlong(dim) : constant(all));
+      if (rest && dim == p.kDim && !isa<AffineConstantExpr>(space.extent(dim))) // a sum over nothing has a zero
+        exists = arith::MaxSIOp::create(builder(), space.loc, exists,
+                                        arith::ConstantIndexOp::create(builder(), space.loc, 1));
+      if (rest && p.groups() > 1)
+        exists = arith::SubIOp::create(builder(), space.loc, exists, space.value(first));
+      valid.push_back(exists);
     }
   // Without a flag C holds zeros: the core clears what it has read.
-  Value more =
-      unit.init == UnitInit::ZeroFlag
-          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
-          : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
-  return tile::MultiplyOp::create(builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA,
-                                  memrefOf(b), inB, sums, ValueRange{half, zero, zero}, more, valid,
-                                  builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}),
-                                  builder().getStringAttr(unit.name));
+  Value more = unit.init == UnitInit::ZeroFlag
+                   ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne,
+                                           space.value(isFlat ? step : step * p.tileK + k), zero)
+                         .getResult()
+                   : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
+  return tile::MultiplyOp::create(
+      builder(), space.loc, tile::TokenType::get(builder().getContext()), memrefOf(a), inA, memrefOf(b), inB, sums, inC,
+      more, valid, builder().getDenseI64ArrayAttr({p.groupM, p.groupN, p.groupK}), builder().getStringAttr(unit.name));
 }
 
 CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {

@@ -16,8 +16,9 @@
 ///     }
 ///   }
 ///
-/// The loops have `tile.stages`, so that pipeline-tiles lets copies, unit and vectors work at a time, over the ends of
-/// tiles. Edges are extents of `valid`: zeros come in, nothing goes out.
+/// A step of more commands than the unit's queue holds is a loop of products, one of each group (`tile.groups`), and a
+/// slice one of as many groups of its rows. The loops have `tile.stages`, so that pipeline-tiles lets copies, unit and
+/// vectors work at a time, over the ends of tiles. Edges are extents of `valid`: zeros come in, nothing goes out.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -52,6 +52,8 @@ private:
     return mlir::AffineMap::get(2, 0, results, builder().getContext());
   }
 
+  /// Lets a count that is not known be one where it is less, for a core's program.
+  void atLeastOne(mlir::AffineExpr &count);
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
@@ -60,14 +62,18 @@ private:
   void allocate(StagedArray &tile);
   /// From the current position to the end of the arrays along m, n or k; null: all tiles are whole there.
   mlir::AffineExpr left(unsigned dim);
+  /// The same in blocks of the unit's shape; null: all tiles have all of theirs.
+  mlir::AffineExpr blocksLeft(unsigned dim);
   /// Copies the tile at the current position into or out of its buffer.
   mlir::Value copy(const StagedArray &tile, mlir::AffineExpr stage, bool in);
-  mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage);
-  llvm::SmallVector<mlir::Value> indicesOf(const StagedArray &operand, mlir::AffineExpr stage);
+  mlir::Value product(mlir::AffineExpr tile, mlir::AffineExpr step, mlir::AffineExpr stage, mlir::AffineExpr group);
+  llvm::SmallVector<mlir::Value> indicesOf(const StagedArray &operand, mlir::AffineExpr stage, mlir::AffineExpr row,
+                                           mlir::AffineExpr col);
   void wait(mlir::ValueRange tokens);
 
   // ScratchpadTail.cpp
   void finishSlice(mlir::AffineExpr tile, mlir::AffineExpr slice);
+  void finishRows(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr slot, mlir::AffineExpr group);
   void finishElement(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr inTile, mlir::AffineExpr row,
                      mlir::AffineExpr col);
   void clear(llvm::ArrayRef<mlir::AffineExpr> place);

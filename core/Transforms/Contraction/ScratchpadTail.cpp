@@ -86,28 +86,43 @@ void ScratchpadContractionNest::finishSlice(AffineExpr tile, AffineExpr slice) {
     space.at[p.mDim] = top;
   };
   copies(loads, /*in=*/true);
-  // Where all columns of the tile exist one loop takes them, else one for each block: vectors are whole.
+  if (p.groups() == 1)
+    finishRows(tile, slice, slot, constant(0));
+  else
+    space.grouped(p.groups(), 0, {}, [&](AffineExpr group, ValueRange) {
+      finishRows(tile, slice, slot, group);
+      return SmallVector<Value>();
+    });
+  copies(stores, /*in=*/false);
+}
+
+/// A group of the rows of a slice of the current tile.
+void ScratchpadContractionNest::finishRows(AffineExpr tile, AffineExpr slice, AffineExpr slot, AffineExpr group) {
+  const int64_t rows = p.tileM / p.slices, rowsOfGroup = p.rowsOfGroup();
+  AffineExpr top = group * rowsOfGroup;
+  // Where all blocks of columns exist one loop takes them, else one for each: vectors are whole.
   const int64_t down = blockOfRows(unit), across = p.unitAlong(p.nDim);
-  SmallVector<AffineExpr> lastRow{constant(rows)};
+  SmallVector<AffineExpr> lastRow{constant(rowsOfGroup)};
+  if (rows != rowsOfGroup * p.groups())
+    lastRow.push_back(constant(rows) - top);
   if (AffineExpr rest = left(p.mDim))
-    lastRow.push_back(rest.ceilDiv(down) * down - slice * rows);
+    lastRow.push_back(rest.ceilDiv(down) * down - slice * rows - top);
   auto finish = [&](AffineExpr begin, ArrayRef<AffineExpr> ends, int64_t block) {
     space.loop(begin, ends, [&](AffineExpr each) {
       space.loop(constant(0), lastRow, [&](AffineExpr row) {
-        space.loop(constant(0), constant(block),
-                   [&](AffineExpr col) { finishElement(tile % 2, slot, slice * rows + row, row, each * block + col); });
+        space.loop(constant(0), constant(block), [&](AffineExpr col) {
+          finishElement(tile % 2, slot, slice * rows + top + row, top + row, each * block + col);
+        });
       });
     });
   };
-  AffineExpr rest = left(p.nDim);
-  if (!rest || across == p.tileN) {
-    finish(constant(0), constant(1), p.tileN);
-  } else {
+  if (AffineExpr exist = blocksLeft(p.nDim)) {
     const int64_t blocks = p.tileN / across;
-    finish(constant(0), {constant(1), rest.floorDiv(p.tileN)}, p.tileN);
-    finish(rest.floorDiv(p.tileN) * blocks, {constant(blocks), rest.ceilDiv(across)}, across);
+    finish(constant(0), {constant(1), exist.floorDiv(blocks)}, p.tileN);
+    finish(exist.floorDiv(blocks) * blocks, {constant(blocks), exist}, across);
+  } else {
+    finish(constant(0), constant(1), p.tileN);
   }
-  copies(stores, /*in=*/false);
 }
 
 void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> place) {

@@ -201,7 +201,7 @@ bool CoreReader::multiply(tile::MultiplyOp op, const Executions &how, const Inde
       counts.unknown = "an extent of a product follows from data";
       return false;
     }
-    extent = std::clamp<int64_t>(*valid, 1, extent);
+    extent = std::clamp<int64_t>(*valid, 0, extent);
   }
   const int64_t issues =
       llvm::divideCeil(shape[0], unit->m) * llvm::divideCeil(shape[1], unit->n) * llvm::divideCeil(shape[2], unit->k);

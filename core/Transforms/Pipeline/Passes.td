@@ -58,6 +58,17 @@ def PipelineTiles : Pass<"pipeline-tiles", "::mlir::func::FuncOp"> {
       affine.for %q = 0 to 2 { .. } {tile.stages = 2}
     } {tile.stages = 2}
     ```
+
+    **Groups.** The unit's work of an iteration may be a loop over groups of its commands, and the work of the second
+    loop one over at most as many groups: a group of each follows the other in turns. `tile.groups` of the first of these
+    is the group after which the copies of a later iteration are commanded.
+
+    ```mlir
+    %u = affine.for %g = 0 to 4 iter_args(..) { tile.multiply .. } {tile.groups = 1}     affine.for %g = 0 to 4 {
+    affine.for %g = 0 to 4 { vectors of rows } {tile.groups = 0}                     //    tile.multiply of group %g
+                                                                                     //    %g = 1: wait, copies
+                                                                                     //    vectors of group %g
+    ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect"];
 }

@@ -13,6 +13,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/IterationSpace.h"
 #include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,33 +45,52 @@ static Value valueOf(IterationSpace &space, AffineExpr expr) {
   return folded(space, map, operands);
 }
 
-/// The tokens of `body` where each of `pairs` has its left side below the right one, else `otherwise`.
-static Tokens ifBelow(IterationSpace &space, ArrayRef<std::pair<AffineExpr, AffineExpr>> pairs, ValueRange otherwise,
-                      function_ref<Tokens()> body) {
+/// A condition that holds always, never, or where `value` is true.
+struct Condition {
+  bool never = false;
+  Value value;
+};
+
+static Condition both(IterationSpace &space, Condition a, Condition b) {
+  if (a.never || b.never)
+    return {true, {}};
+  if (!a.value || !b.value)
+    return {false, a.value ? a.value : b.value};
+  return {false, arith::AndIOp::create(space.builder, space.loc, a.value, b.value)};
+}
+
+/// `left` is below `right`; or the two are equal.
+static Condition compare(IterationSpace &space, AffineExpr left, AffineExpr right, bool equal = false) {
+  if (auto distance = dyn_cast<AffineConstantExpr>(right - left))
+    return {equal ? distance.getValue() != 0 : distance.getValue() <= 0, {}};
+  const auto predicate = equal ? arith::CmpIPredicate::eq : arith::CmpIPredicate::slt;
+  return {false,
+          arith::CmpIOp::create(space.builder, space.loc, predicate, valueOf(space, left), valueOf(space, right))};
+}
+
+/// The tokens, `count` of them, of `body` where the condition holds, else of `otherwise`.
+static Tokens either(IterationSpace &space, Condition condition, size_t count, function_ref<Tokens()> body,
+                     function_ref<Tokens()> otherwise) {
   OpBuilder &builder = space.builder;
-  Value condition;
-  for (auto [left, right] : pairs) {
-    if (auto distance = dyn_cast<AffineConstantExpr>(right - left)) {
-      if (distance.getValue() <= 0)
-        return Tokens(otherwise);
-      continue;
-    }
-    Value value = arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::slt, valueOf(space, left),
-                                        valueOf(space, right));
-    condition = condition ? arith::AndIOp::create(builder, space.loc, condition, value).getResult() : value;
-  }
-  if (!condition)
+  if (condition.never)
+    return otherwise();
+  if (!condition.value)
     return body();
-  auto choice = scf::IfOp::create(builder, space.loc, otherwise.getTypes(), condition, /*withElseRegion=*/true);
+  SmallVector<Type> types(count, tile::TokenType::get(builder.getContext()));
+  auto choice = scf::IfOp::create(builder, space.loc, types, condition.value, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(choice.thenBlock());
-  Tokens results = body();
-  if (!otherwise.empty())
-    scf::YieldOp::create(builder, space.loc, results);
-  builder.setInsertionPointToStart(choice.elseBlock());
-  if (!otherwise.empty())
-    scf::YieldOp::create(builder, space.loc, otherwise);
+  for (auto [block, write] : {std::pair(choice.thenBlock(), body), {choice.elseBlock(), otherwise}}) {
+    builder.setInsertionPointToStart(block);
+    Tokens results = write();
+    if (count)
+      scf::YieldOp::create(builder, space.loc, results);
+  }
   return Tokens(choice.getResults());
+}
+
+/// The tokens of `body` where the condition holds, else `otherwise`.
+static Tokens ifHolds(IterationSpace &space, Condition condition, ValueRange otherwise, function_ref<Tokens()> body) {
+  return either(space, condition, otherwise.size(), body, [&] { return Tokens(otherwise); });
 }
 
 namespace {
@@ -97,6 +117,14 @@ public:
   Tokens begin(IterationSpace &space) const;
   /// Writes one iteration; the tokens for the next one.
   Tokens iteration(IterationSpace &space, AffineExpr outer, AffineExpr inner, ValueRange carried) const;
+  /// Writes one iteration, whose work falls into groups, and that at `inner` of `second` in iteration `before` of the
+  /// loop around, if `finishes`: a group of each in turns. The tokens of both for the next one.
+  Tokens alternate(IterationSpace &space, AffineExpr outer, AffineExpr inner, ValueRange carried,
+                   const StagedLoop &second, AffineExpr before, Condition finishes, ValueRange rest) const;
+  bool hasGroups() const { return bool(groups); }
+  int64_t groupCount() const { return groups ? *getConstantTripCount(groups) : 1; }
+  /// The work itself is what the last wait is for, such as that of a unit: it has read its stage one iteration later.
+  bool isAsynchronous() const { return out.empty() && !outTokens.empty(); }
   /// Waits for what is under way after the last iteration.
   void finish(IterationSpace &space, ValueRange carried) const {
     if (!outTokens.empty())
@@ -107,16 +135,19 @@ public:
   AffineForOp loop;
 
 private:
-  /// The work itself is what the last wait is for, such as that of a unit: it has read its stage one iteration later.
-  bool isAsynchronous() const { return out.empty() && !outTokens.empty(); }
   size_t tokensAhead() const { return inTokens.size() * (stages - 1); }
   void enter(IterationSpace &space, IRMapping &mapping, AffineExpr outer, AffineExpr inner) const;
+  AffineExpr positionOf(AffineExpr outer, AffineExpr inner) const { return around ? outer * steps + inner : inner; }
   Tokens copyIn(IterationSpace &space, AffineExpr position, ValueRange otherwise) const;
+  void enterShared(IterationSpace &space, IRMapping &mapping, AffineExpr outer, AffineExpr inner) const;
+  Tokens group(IterationSpace &space, IRMapping mapping, AffineExpr number, ValueRange carried) const;
 
   AffineForOp around;
   int64_t stages;
   AffineExpr first, steps, end;
   SmallVector<Operation *> in, work, out; // of the body; waits and the terminator are in none
+  AffineForOp groups = {};                // of the work; null: it is one
+  int64_t copiesAfter = 0;                // the group
   Tokens inTokens, outTokens;
 };
 } // namespace
@@ -126,8 +157,8 @@ LogicalResult StagedLoop::takeApart() {
   Block *body = loop.getBody();
   auto isCopying = [](Operation *op) { // a copy, or loops of copies
     auto inner = dyn_cast<AffineForOp>(op);
-    return isa<tile::CopyOp>(op) ||
-           (inner && inner->getNumResults() && isa<tile::TokenType>(inner.getResult(0).getType()));
+    return isa<tile::CopyOp>(op) || (inner && !inner->hasAttr(groupsAttr) && inner->getNumResults() &&
+                                     isa<tile::TokenType>(inner.getResult(0).getType()));
   };
   if (loop.getNumIterOperands() != 0 || stages < 2)
     return loop.emitError() << "has " << stages << " stages and carries " << loop.getNumIterOperands()
@@ -152,8 +183,18 @@ LogicalResult StagedLoop::takeApart() {
     for (Operation &op : llvm::make_range(end, wait->getIterator()))
       out.push_back(&op);
   }
-  for (Operation &op : llvm::make_range(begin, end))
+  for (Operation &op : llvm::make_range(begin, end)) {
     work.push_back(&op);
+    auto inner = dyn_cast<AffineForOp>(op);
+    if (auto after = inner ? inner->getAttrOfType<IntegerAttr>(groupsAttr) : IntegerAttr()) {
+      groups = inner;
+      copiesAfter = after.getInt();
+      inner->removeAttr(groupsAttr);
+    }
+  }
+  if (groups && (!getConstantTripCount(groups) ||
+                 !llvm::all_of(work, [&](Operation *op) { return op == groups.getOperation() || isPure(op); })))
+    return loop.emitError("has groups, but not of a number that is known, or with other work beside them");
   return success();
 }
 
@@ -168,7 +209,7 @@ void StagedLoop::enter(IterationSpace &space, IRMapping &mapping, AffineExpr out
 Tokens StagedLoop::copyIn(IterationSpace &space, AffineExpr position, ValueRange otherwise) const {
   if (in.empty())
     return {};
-  return ifBelow(space, {{position, end}}, otherwise, [&] {
+  return ifHolds(space, compare(space, position, end), otherwise, [&] {
     IRMapping mapping;
     if (around)
       enter(space, mapping, position.floorDiv(steps), position % steps);
@@ -198,10 +239,7 @@ Tokens StagedLoop::iteration(IterationSpace &space, AffineExpr outer, AffineExpr
   const size_t ahead = tokensAhead(), outs = outTokens.size();
   ValueRange arrived = carried.take_front(inTokens.size()), left = carried.drop_front(ahead).take_front(outs);
   Tokens next(carried.take_front(ahead).drop_front(inTokens.size())), awaited(arrived);
-  auto copyAhead = [&] {
-    AffineExpr position = around ? outer * steps + inner : inner;
-    llvm::append_range(next, copyIn(space, position + (stages - 1), arrived));
-  };
+  auto copyAhead = [&] { llvm::append_range(next, copyIn(space, positionOf(outer, inner) + (stages - 1), arrived)); };
   auto wait = [&](ValueRange tokens) {
     if (!tokens.empty())
       tile::WaitOp::create(space.builder, space.loc, tokens);
@@ -223,6 +261,116 @@ Tokens StagedLoop::iteration(IterationSpace &space, AffineExpr outer, AffineExpr
   llvm::append_range(next, carried.drop_front(ahead + outs));
   for (Value token : outTokens)
     next.push_back(mapping.lookup(token));
+  return next;
+}
+
+//===-- Iterations in groups ----------------------------------------------===//
+
+/// Lets `mapping` have the loops' variables at an iteration, and what its groups share.
+void StagedLoop::enterShared(IterationSpace &space, IRMapping &mapping, AffineExpr outer, AffineExpr inner) const {
+  enter(space, mapping, outer, inner);
+  if (groups)
+    for (Operation *op : work)
+      if (op != groups)
+        space.builder.clone(*op, mapping);
+}
+
+/// One group of an iteration that `mapping` is at, all of its work if there is one; what the loop over groups carries.
+Tokens StagedLoop::group(IterationSpace &space, IRMapping mapping, AffineExpr number, ValueRange carried) const {
+  if (!groups) {
+    for (Operation *op : work)
+      space.builder.clone(*op, mapping);
+    return {};
+  }
+  AffineForOp each = groups;
+  mapping.map(each.getInductionVar(), valueOf(space, number));
+  mapping.map(each.getRegionIterArgs(), carried);
+  for (Operation &op : each.getBody()->without_terminator())
+    space.builder.clone(op, mapping);
+  return llvm::map_to_vector(each.getBody()->getTerminator()->getOperands(),
+                             [&](Value token) { return mapping.lookupOrDefault(token); });
+}
+
+Tokens StagedLoop::alternate(IterationSpace &space, AffineExpr outer, AffineExpr inner, ValueRange carried,
+                             const StagedLoop &second, AffineExpr before, Condition finishes, ValueRange rest) const {
+  OpBuilder &builder = space.builder;
+  auto wait = [&](ValueRange tokens) {
+    if (!tokens.empty())
+      tile::WaitOp::create(builder, space.loc, tokens);
+  };
+  const size_t ahead = tokensAhead(), outs = outTokens.size();
+  ValueRange arrived = carried.take_front(inTokens.size()), left = carried.drop_front(ahead).take_front(outs);
+  wait(arrived);
+  IRMapping mapping;
+  enterShared(space, mapping, outer, inner);
+  // The first iteration's end is waited for at once: what it has computed is what the second loop begins with.
+  AffineExpr zero = builder.getAffineConstantExpr(0), after = builder.getAffineConstantExpr(copiesAfter);
+  Value copies = valueOf(space, after);
+  if (Condition isFirst = compare(space, inner, zero, /*equal=*/true); isFirst.value && copiesAfter != 0)
+    copies = arith::SelectOp::create(builder, space.loc, isFirst.value, valueOf(space, zero), copies);
+  else if (!isFirst.never)
+    copies = valueOf(space, zero);
+  Tokens init;
+  for (Value token : AffineForOp(groups).getInits())
+    init.push_back(mapping.lookupOrDefault(token));
+  const size_t own = init.size();
+  llvm::append_range(init, arrived);
+  // The loop over groups, with `between` after each of them.
+  auto inTurns = [&](function_ref<void(AffineExpr)> between) {
+    AffineExpr count = builder.getAffineConstantExpr(groupCount());
+    return space.reduce(zero, count, init, [&](AffineExpr number, ValueRange tokens) {
+      Tokens next = group(space, mapping, number, tokens.take_front(own));
+      Condition copiesNow{
+          false, arith::CmpIOp::create(builder, space.loc, arith::CmpIPredicate::eq, valueOf(space, number), copies)};
+      llvm::append_range(next, ifHolds(space, copiesNow, tokens.drop_front(own), [&] {
+                           wait(left);
+                           return copyIn(space, positionOf(outer, inner) + (stages - 1), arrived);
+                         }));
+      between(number);
+      return next;
+    });
+  };
+  // Two loops instead of a test in one: what is the same for all groups of the second loop stands before them then.
+  Tokens done = either(
+      space, finishes, init.size() + rest.size(),
+      [&] {
+        const size_t aheadOfSecond = second.tokensAhead(), outsOfSecond = second.outTokens.size();
+        ValueRange reads = rest.take_front(second.inTokens.size()), writes = rest.drop_front(aheadOfSecond);
+        Tokens next(rest.take_front(aheadOfSecond).drop_front(reads.size())), awaited(reads);
+        llvm::append_range(next, second.copyIn(space, second.positionOf(before, inner) + (second.stages - 1), awaited));
+        llvm::append_range(awaited, writes.take_front(outsOfSecond));
+        wait(awaited);
+        IRMapping mappingOfSecond;
+        second.enterShared(space, mappingOfSecond, before, inner);
+        AffineExpr groupsOfSecond = builder.getAffineConstantExpr(second.groupCount());
+        Tokens all = inTurns([&](AffineExpr number) {
+          Condition has;
+          if (second.groupCount() < groupCount())
+            has = compare(space, number, groupsOfSecond);
+          ifHolds(space, has, {}, [&] {
+            second.group(space, mappingOfSecond, number, {});
+            return Tokens();
+          });
+        });
+        llvm::append_range(all, next);
+        for (Operation *op : second.out)
+          builder.clone(*op, mappingOfSecond);
+        llvm::append_range(all, writes.drop_front(outsOfSecond));
+        for (Value token : second.outTokens)
+          all.push_back(mappingOfSecond.lookup(token));
+        return all;
+      },
+      [&] {
+        Tokens all = inTurns([](AffineExpr) {});
+        llvm::append_range(all, rest);
+        return all;
+      });
+  mapping.map(AffineForOp(groups).getResults(), ArrayRef(done).take_front(own));
+  Tokens next(carried.take_front(ahead).drop_front(inTokens.size()));
+  llvm::append_range(next, ArrayRef(done).drop_front(own).take_front(arrived.size()));
+  for (Value token : outTokens)
+    next.push_back(mapping.lookup(token));
+  llvm::append_range(next, ArrayRef(done).drop_front(init.size()));
   return next;
 }
 
@@ -289,6 +437,11 @@ static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts
   StagedLoop first(parts[0], stagesOf(parts[0]), loop), second(parts[1], stagesOf(parts[1]), loop);
   if (failed(first.takeApart()) || failed(second.takeApart()))
     return failure();
+  if (first.hasGroups() && !first.isAsynchronous())
+    return AffineForOp(parts[0]).emitError("has groups of work that no unit does: nothing is waited for at its end");
+  if (first.hasGroups() && second.groupCount() > first.groupCount())
+    return AffineForOp(parts[1]).emitError() << "has " << second.groupCount() << " groups; at most the "
+                                             << first.groupCount() << " of the loop before it run beside them";
   OpBuilder builder(loop);
   IterationSpace space(builder, loop.getLoc());
   AffineExpr tiles, steps, slices, zero = builder.getAffineConstantExpr(0), together; // iterations of both loops
@@ -307,13 +460,16 @@ static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts
   const size_t ofFirst = first.carries();
   tokens = space.reduce(zero, tiles, tokens, [&](AffineExpr tile, ValueRange outside) {
     Tokens done = space.reduce(zero, steps, outside, [&](AffineExpr step, ValueRange carried) {
-      Tokens next = first.iteration(space, tile, step, carried.take_front(ofFirst));
-      SmallVector<std::pair<AffineExpr, AffineExpr>, 2> conditions{{zero, tile}};
-      if (together != steps)
-        conditions.push_back({step, slices});
-      ValueRange rest = carried.drop_front(ofFirst);
+      auto finishes = [&] {
+        Condition later = compare(space, zero, tile);
+        return together != steps ? both(space, later, compare(space, step, slices)) : later;
+      };
+      ValueRange own = carried.take_front(ofFirst), rest = carried.drop_front(ofFirst);
+      if (first.hasGroups())
+        return first.alternate(space, tile, step, own, second, tile - 1, finishes(), rest);
+      Tokens next = first.iteration(space, tile, step, own);
       llvm::append_range(
-          next, ifBelow(space, conditions, rest, [&] { return second.iteration(space, tile - 1, step, rest); }));
+          next, ifHolds(space, finishes(), rest, [&] { return second.iteration(space, tile - 1, step, rest); }));
       return next;
     });
     if (together == slices)
@@ -321,7 +477,7 @@ static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts
     // What the steps of the first loop left of the second one.
     Tokens rest(ArrayRef(done).drop_front(ofFirst));
     done.truncate(ofFirst);
-    llvm::append_range(done, ifBelow(space, {{zero, tile}}, rest, [&] {
+    llvm::append_range(done, ifHolds(space, compare(space, zero, tile), rest, [&] {
                          return space.reduce(together, slices, rest, [&](AffineExpr slice, ValueRange carried) {
                            return second.iteration(space, tile - 1, slice, carried);
                          });
@@ -330,7 +486,7 @@ static LogicalResult pipelineParts(AffineForOp loop, ArrayRef<AffineForOp> parts
   });
   first.finish(space, ArrayRef(tokens).take_front(ofFirst));
   Tokens rest(ArrayRef(tokens).drop_front(ofFirst));
-  rest = ifBelow(space, {{zero, tiles}}, rest, [&] {
+  rest = ifHolds(space, compare(space, zero, tiles), rest, [&] {
     return space.reduce(zero, slices, rest, [&](AffineExpr slice, ValueRange carried) {
       return second.iteration(space, tiles - 1, slice, carried);
     });

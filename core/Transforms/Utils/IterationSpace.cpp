@@ -191,6 +191,19 @@ void IterationSpace::staged(AffineExpr end, int64_t stages, function_ref<void(Af
   ivs.pop_back();
 }
 
+SmallVector<Value> IterationSpace::grouped(int64_t count, int64_t copiesAfter, ValueRange init,
+                                           function_ref<SmallVector<Value>(AffineExpr, ValueRange)> body) {
+  assert(count > 1 && "a loop of one group is none");
+  AffineExpr zero = builder.getAffineConstantExpr(0), end = builder.getAffineConstantExpr(count);
+  SmallVector<Value> results;
+  if (init.empty())
+    loop(zero, end, [&](AffineExpr each) { body(each, {}); });
+  else
+    results = reduce(zero, end, init, body);
+  std::prev(builder.getInsertionPoint())->setAttr(groupsAttr, builder.getI64IntegerAttr(copiesAfter));
+  return results;
+}
+
 void IterationSpace::parallel(int64_t count, function_ref<void(AffineExpr)> body) {
   auto loop =
       AffineParallelOp::create(builder, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{count});

@@ -21,6 +21,10 @@
 
 namespace tilewright {
 
+/// On a loop over groups of an iteration with pipeline stages, from map-contractions to pipeline-tiles: the group after
+/// which copies of later iterations are commanded.
+inline constexpr llvm::StringLiteral groupsAttr = "tile.groups";
+
 /// Alignment of private buffers, in bytes: a cache line or the widest vector, whichever is larger on any chip so far.
 inline constexpr int64_t bufferAlignment = 64;
 
@@ -54,6 +58,12 @@ public:
   /// A loop from 0 to `end`, also of one iteration, whose buffers have `stages` pipeline stages: pipeline-tiles takes
   /// it apart.
   void staged(mlir::AffineExpr end, int64_t stages, llvm::function_ref<void(mlir::AffineExpr)> body);
+  /// A loop from 0 to `count`, of at least two iterations, over the groups that an iteration of a staged loop falls
+  /// into: pipeline-tiles lets groups of two such loops alternate. What the first iterations copy for later ones is
+  /// commanded after group `copiesAfter`.
+  llvm::SmallVector<mlir::Value>
+  grouped(int64_t count, int64_t copiesAfter, mlir::ValueRange init,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::AffineExpr, mlir::ValueRange)> body);
   /// A loop whose iterations run on different cores; buffers that are allocated inside are private.
   void parallel(int64_t count, llvm::function_ref<void(mlir::AffineExpr)> body);
 

@@ -107,18 +107,34 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
     std::swap(order[1], order[2]);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), one = arith::ConstantIndexOp::create(builder, loc, 1);
   SmallVector<Value> upper;
+  Value exists; // of what the product has one block along; null: all of it
   for (unsigned d : order) {
-    Value all = arith::ConstantIndexOp::create(builder, loc, op.getShape()[d] / units[d]);
-    if (op.getValid().empty() || op.getShape()[d] == units[d]) {
+    const int64_t blocks = op.getShape()[d] / units[d];
+    Value all = arith::ConstantIndexOp::create(builder, loc, blocks);
+    APInt valid;
+    const bool isWhole = op.getValid().empty() || (matchPattern(op.getValid()[d], m_ConstantInt(&valid)) &&
+                                                   valid.getSExtValue() >= op.getShape()[d]);
+    if (isWhole) {
       upper.push_back(all);
       continue;
     }
-    Value some = arith::MaxSIOp::create(builder, loc, op.getValid()[d], one); // at least one block, also of zeros
+    if (blocks == 1) {
+      Value has = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, op.getValid()[d], zero);
+      exists = exists ? arith::AndIOp::create(builder, loc, exists, has).getResult() : has;
+      upper.push_back(all);
+      continue;
+    }
+    // What is less than none stays so, and a loop to there does nothing.
     Value size = arith::ConstantIndexOp::create(builder, loc, units[d]);
+    Value rounded = arith::AddIOp::create(builder, loc, op.getValid()[d],
+                                          arith::ConstantIndexOp::create(builder, loc, units[d] - 1));
     upper.push_back(
-        arith::MinSIOp::create(builder, loc, arith::CeilDivUIOp::create(builder, loc, some, size).getResult(), all));
+        arith::MinSIOp::create(builder, loc, arith::DivSIOp::create(builder, loc, rounded, size).getResult(), all));
   }
-  scf::buildLoopNest(builder, loc, SmallVector<Value>(3, zero), upper, SmallVector<Value>(3, one),
+  OpBuilder commands = builder;
+  if (exists)
+    commands.setInsertionPointToStart(scf::IfOp::create(builder, loc, exists, /*withElseRegion=*/false).thenBlock());
+  scf::buildLoopNest(commands, loc, SmallVector<Value>(3, zero), upper, SmallVector<Value>(3, one),
                      [&](OpBuilder &inner, Location, ValueRange ivs) {
                        Numbers at{inner, loc};
                        Value point[3];

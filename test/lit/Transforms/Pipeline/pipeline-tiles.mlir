@@ -172,3 +172,102 @@ func.func @loops_that_depend(%n: index) {
   } {tile.stages = 2 : i64}
   return
 }
+
+// -----
+
+#plane = affine_map<(p, q) -> (p, q)>
+#inside = affine_map<(p, q) -> (0, p, q)>
+
+// A group of the unit's commands, and a group of the rows of the tile before, in turns. The next step's copy follows group 1,
+// in a tile's first step group 0, since the unit's results are read next. Steps that finish nothing have a loop of their own.
+// CHECK-LABEL: func.func @groups
+// CHECK:     affine.for %[[T:.*]] = 0 to %arg2 iter_args
+// CHECK:       affine.for %[[S:.*]] = 0 to 4 iter_args(%[[IN:[^ ]*]] = %{{[^,]*}}, %[[AHEAD:[^ ]*]] = %{{[^,]*}}, %[[LAST:[^ ]*]] =
+// CHECK:         %[[LATER:.*]] = arith.cmpi slt, %{{.*}}, %[[T]]
+// CHECK:         %[[FINISHES:.*]] = arith.andi %[[LATER]], %{{.*}}
+// CHECK:         tile.wait %[[IN]]
+// CHECK:         %[[AFTER:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : index
+// CHECK:         scf.if %[[FINISHES]] -> (!tile.token, !tile.token, !tile.token, !tile.token)
+// CHECK:           affine.for %[[G:.*]] = 0 to 4 iter_args(%{{[^ ]*}} = %{{[^,]*}}, %[[NEXT:[^ ]*]] = %[[IN]])
+// CHECK:             %[[WORK:.*]] = tile.multiply
+// CHECK:             %[[NOW:.*]] = arith.cmpi eq, %[[G]], %[[AFTER]]
+// CHECK:             %[[COPIED:.*]] = scf.if %[[NOW]] -> (!tile.token)
+// CHECK-NEXT:          tile.wait %[[LAST]]
+// CHECK:               tile.copy %arg0
+// CHECK:               scf.yield %[[NEXT]]
+// CHECK:             %[[HAS:.*]] = arith.cmpi slt, %[[G]], %{{.*}}
+// CHECK:             scf.if %[[HAS]]
+// CHECK:               affine.for
+// CHECK:             affine.yield %[[WORK]], %[[COPIED]]
+// CHECK:           tile.copy {{.*}} to %arg1
+// CHECK:         } else {
+// CHECK:           affine.for %{{.*}} = 0 to 4
+// CHECK:             tile.multiply
+// CHECK:             tile.copy %arg0
+// CHECK-NOT:         affine.for
+// CHECK:             affine.yield
+// CHECK:     affine.for %{{.*}} = 0 to 2
+// CHECK:       affine.for %{{.*}} = 0 to 2
+// CHECK-NOT: tile.groups
+func.func @groups(%a: memref<16x64xi8>, %y: memref<?x16xi32>, %n: index) {
+  %zero = arith.constant 0 : index
+  %x = tile.alloc() : memref<3x16x16xi8, "scratchpad">
+  %w = tile.alloc() : memref<16x16xi8, "scratchpad">
+  %c = tile.alloc() : memref<2x16x16xi32, "accumulator">
+  %d = tile.alloc() : memref<2x8x16xi32, "scratchpad">
+  affine.for %t = 0 to %n {
+    affine.for %s = 0 to 4 {
+      %in = tile.copy %a[0, %s * 16] elements #plane to %x[(%t * 4 + %s) mod 3, 0, 0] elements #inside shape [16, 16] : memref<16x64xi8>, memref<3x16x16xi8, "scratchpad">
+      tile.wait %in
+      %none = tile.done
+      %u = affine.for %g = 0 to 4 iter_args(%before = %none) -> (!tile.token) {
+        %stage = affine.apply affine_map<(t, s) -> ((t * 4 + s) mod 3)>(%t, %s)
+        %half = affine.apply affine_map<(t) -> (t mod 2)>(%t)
+        %row = affine.apply affine_map<(g) -> (g * 4)>(%g)
+        %more = arith.cmpi ne, %s, %zero : index
+        %p = tile.multiply %x[%stage, %row, %zero], %w[%zero, %zero] to %c[%half, %row, %zero] accumulate %more shape [4, 16, 16] {unit = "adder.adds_i8"} : memref<3x16x16xi8, "scratchpad">, memref<16x16xi8, "scratchpad">, memref<2x16x16xi32, "accumulator">
+        affine.yield %p : !tile.token
+      } {tile.groups = 1 : i64}
+      tile.wait %u
+    } {tile.stages = 3 : i64}
+    affine.for %q = 0 to 2 {
+      affine.for %g = 0 to 2 {
+        affine.for %i = 0 to 4 { affine.for %j = 0 to 16 {
+          %v = affine.load %c[%t mod 2, %q * 8 + %g * 4 + %i, %j] : memref<2x16x16xi32, "accumulator">
+          affine.store %v, %d[%q mod 2, %g * 4 + %i, %j] : memref<2x8x16xi32, "scratchpad">
+        } }
+      } {tile.groups = 0 : i64}
+      %out = tile.copy %d[%q mod 2, 0, 0] elements #inside to %y[%t * 16 + %q * 8, 0] elements #plane shape [8, 16] : memref<2x8x16xi32, "scratchpad">, memref<?x16xi32>
+      tile.wait %out
+    } {tile.stages = 2 : i64}
+  } {tile.stages = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @groups_of_no_unit(%n: index) {
+  affine.for %t = 0 to %n {
+    // expected-error @below {{has groups of work that no unit does: nothing is waited for at its end}}
+    affine.for %s = 0 to 4 {
+      affine.for %g = 0 to 4 {
+      } {tile.groups = 0 : i64}
+    } {tile.stages = 3 : i64}
+    affine.for %q = 0 to 2 {
+    } {tile.stages = 2 : i64}
+  } {tile.stages = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @other_work_beside_groups(%a: memref<16xf32>, %n: index) {
+  %x = arith.constant 1.0 : f32
+  // expected-error @below {{has groups, but not of a number that is known, or with other work beside them}}
+  affine.for %t = 0 to %n {
+    affine.store %x, %a[0] : memref<16xf32>
+    affine.for %g = 0 to 4 {
+    } {tile.groups = 0 : i64}
+  } {tile.stages = 2 : i64}
+  return
+}

@@ -50,7 +50,7 @@ module attributes {tilewright.target = "accelerator:npu"} {
 // -----
 
 module attributes {tilewright.target = "accelerator:npu"} {
-  // Of a product the unit gets the blocks in which something exists, at least one, and zeros go as far as these do.
+  // Of a product the unit gets the blocks in which something exists, and zeros go as far as these do.
   // CHECK-LABEL: func.func private @edge
   // CHECK: %[[ROWS:.*]] = arith.maxsi %{{.*}}, %c0{{.*}}
   // CHECK: %[[SOME:.*]] = arith.maxsi %[[ROWS]], %c1{{.*}}
@@ -58,8 +58,8 @@ module attributes {tilewright.target = "accelerator:npu"} {
   // CHECK: %[[PADDED:.*]] = arith.muli %[[BLOCKS]], %c32{{.*}}
   // CHECK: %[[HEIGHT:.*]] = arith.minsi %[[PADDED]], %c128{{.*}}
   // CHECK: scf.for %{{.*}} = %[[ROWS]] to %[[HEIGHT]]
-  // CHECK: %[[REST:.*]] = arith.maxsi %arg1, %c1{{.*}}
-  // CHECK: %[[M:.*]] = arith.ceildivui %[[REST]], %c32{{.*}}
+  // CHECK: %[[REST:.*]] = arith.addi %arg1, %c31{{.*}}
+  // CHECK: %[[M:.*]] = arith.divsi %[[REST]], %c32{{.*}}
   // CHECK: %[[UM:.*]] = arith.minsi %[[M]], %c4{{.*}}
   // CHECK: scf.for
   // CHECK:   scf.for
@@ -78,6 +78,26 @@ module attributes {tilewright.target = "accelerator:npu"} {
       tile.wait %t
       %u = tile.multiply %a[%c0, %c0], %b[%c0, %c0] to %acc[%c0, %c0] accumulate %false shape [128, 32, 64] valid[%rows, %c32, %c64]
              {unit = "accelerator.systolic_i8"} : memref<128x64xi8, "scratchpad">, memref<64x32xi8, "scratchpad">, memref<128x32xi32, "accumulator">
+      tile.wait %u
+    }
+    return
+  }
+
+  // Of one block it gets all or nothing.
+  // CHECK-LABEL: func.func private @block
+  // CHECK: %[[HAS:.*]] = arith.cmpi sgt, %arg0, %c0{{.*}}
+  // CHECK: scf.if %[[HAS]] {
+  // CHECK: call @tilewright.unit.accelerator.systolic_i8(
+  func.func private @block(%terms: index) attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
+    tile.parallel (%core) to (4) level "core" {
+      %c0 = arith.constant 0 : index
+      %c32 = arith.constant 32 : index
+      %true = arith.constant true
+      %a = tile.alloc() : memref<32x32xi8, "scratchpad">
+      %b = tile.alloc() : memref<32x32xi8, "scratchpad">
+      %acc = tile.alloc() : memref<32x32xi32, "accumulator">
+      %u = tile.multiply %a[%c0, %c0], %b[%c0, %c0] to %acc[%c0, %c0] accumulate %true shape [32, 32, 32] valid[%c32, %c32, %terms]
+             {unit = "accelerator.systolic_i8"} : memref<32x32xi8, "scratchpad">, memref<32x32xi8, "scratchpad">, memref<32x32xi32, "accumulator">
       tile.wait %u
     }
     return
