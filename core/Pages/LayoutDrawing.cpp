@@ -104,6 +104,12 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
       group->push_back(unit);
   }
   std::string text;
+  struct Drawing {
+    std::string title;
+    const UnitOperand *operand;
+    std::string unit;
+  };
+  std::vector<Drawing> drawn; // units of several widths share the layouts of an operand
   for (const std::vector<const MatrixUnit *> &group : groups) {
     std::string names, lines;
     for (const MatrixUnit *unit : group) {
@@ -121,7 +127,7 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
       if (unit.scales->hasB())
         operands.emplace_back("scales of B", &unit.scales->b);
     }
-    bool cells = false;
+    bool cells = false; // whether something is drawn here
     for (auto [name, operand] : operands) {
       bool inMemory = operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator;
       std::string title =
@@ -130,9 +136,15 @@ std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
         text += "<p>" + escape(title) + " \"" + escape(operand->memory) + "\"</p>\n";
       else if (inMemory)
         text += "<p>" + escape(title) + "</p>\n";
-      else
+      else if (auto same = llvm::find_if(
+                   drawn, [&](const Drawing &d) { return d.title == title && d.operand->layout == operand->layout; });
+               same != drawn.end()) {
+        text += "<p>" + escape(title) + ": as of " + escape(same->unit) + "</p>\n";
+      } else {
         text += "<div class=\"wide\">" + drawLayout(title, *operand) + "</div>\n";
-      cells |= !inMemory;
+        drawn.push_back({title, operand, unit.name});
+        cells = true;
+      }
     }
     if (cells)
       text += "<p class=\"soft\">Cells: lane:element, + where several hold it.</p>\n";

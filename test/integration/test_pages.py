@@ -46,6 +46,17 @@ def drawings(text):
     return [xml.etree.ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 
+def drawing_of(text, unit, title):
+    """The drawing of an operand of a unit, which stands at the first unit with this layout."""
+    start = next(m.start() for m in re.finditer(r"<summary>([^<]*)</summary>", text) if unit in m[1].split(", "))
+    part = text[start:text.index("</details>", start)]
+    elsewhere = re.search(rf"<p>{title}: [^<]*: as of ([^<]+)</p>", part)
+    if elsewhere:
+        return drawing_of(text, elsewhere[1], title)
+    found, = [d for d in drawings(part) if any(w.startswith(f"{title}: ") for w in texts(d))]
+    return found
+
+
 def texts(svg):
     return ["".join(element.itertext()) for element in svg.iter("text")]
 
@@ -94,8 +105,7 @@ def test_style(tool):
 def test_layout_lane_by_lane(tool):
     """The cells of a known fragment: rows of 16 x 16 halves over 32 lanes, as the vendor's manual draws them."""
     text = tool("tw-targets", "nvidia:A100", "--html")
-    part = text[text.index("<summary>nvidia.mma_m16n8k16_f16_f32"):]
-    a, b, c = drawings(part[: part.index("</details>")])
+    a, b, c = (drawing_of(text, "nvidia.mma_m16n8k16_f16_f32", title) for title in "ABC")
     cells = [word for word in texts(a) if ":" in word and not word.startswith("A")]
     assert len(cells) == 16 * 16
     assert cells[:4] == ["0:0", "0:1", "1:0", "1:1"] and cells[8] == "0:4"
