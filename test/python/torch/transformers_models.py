@@ -162,9 +162,10 @@ def ratio(got, want, exact):
             if g is not None and not g.equal(w):
                 return float("nan")
             continue
-        there = x.isfinite()
+        there = w.isfinite()
         if not g.isfinite().equal(there):
             return float("nan")
+        there &= x.isfinite()
         if there.any():
             scale = x[there].abs().max() + 1e-30
             ours, theirs = (((y.double() - x)[there].abs().max() / scale).item() for y in (g, w))
