@@ -195,11 +195,7 @@ SmallVector<Value> IterationSpace::grouped(int64_t count, int64_t copiesAfter, V
                                            function_ref<SmallVector<Value>(AffineExpr, ValueRange)> body) {
   assert(count > 1 && "a loop of one group is none");
   AffineExpr zero = builder.getAffineConstantExpr(0), end = builder.getAffineConstantExpr(count);
-  SmallVector<Value> results;
-  if (init.empty())
-    loop(zero, end, [&](AffineExpr each) { body(each, {}); });
-  else
-    results = reduce(zero, end, init, body);
+  SmallVector<Value> results = reduce(zero, end, init, body);
   std::prev(builder.getInsertionPoint())->setAttr(groupsAttr, builder.getI64IntegerAttr(copiesAfter));
   return results;
 }
