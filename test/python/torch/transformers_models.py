@@ -82,8 +82,6 @@ MODELS = {
     "mistral": ("MistralForCausalLM", "MistralConfig", "text", dict(**SHARED, sliding_window=8)),
     "mixtral": ("MixtralForCausalLM", "MixtralConfig", "text", dict(**SHARED, num_local_experts=4)),
     "mobilenet v2": ("MobileNetV2Model", "MobileNetV2Config", "image", dict(depth_multiplier=0.35, image_size=64)),
-    "mobilevit": ("MobileViTModel", "MobileViTConfig", "image", dict(hidden_sizes=[32, 48, 64], neck_hidden_sizes=[8, 16, 24, 32, 48, 64, 80],
-                                                                     image_size=64)),
     "modernbert": ("ModernBertModel", "ModernBertConfig", "text", dict(**TEXT, pad_token_id=0)),
     "mpnet": ("MPNetModel", "MPNetConfig", "text", TEXT),
     "olmo 2": ("Olmo2ForCausalLM", "Olmo2Config", "text", SHARED),
