@@ -304,7 +304,9 @@ SmallVector<Planner::Reach, 2> Planner::readsBesideC() const {
 /// prefetchers, segments of rows are not. Half of it overlaps with the arithmetic.
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double bytes = x.outer * x.rows * x.lanes * sumBytes;
-  bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
+  // Rows of memory that run through the register rows are written from end to end while a panel stays.
+  bool transposed = strideOf(c.c, *p.laneDim) != 1;
+  bool wholeRows = p.rowsOutside != transposed || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
   double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
                                    : 2 * machine.scatteredStores(bytes);
@@ -313,7 +315,7 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   bool fetched = p.prefetchResult && !p.unit->c.opaque;
   double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
   double total = bytes * (1 / written + (x.kBlocks - 1) * again);
-  if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
+  if (transposed) { // elements are scattered, those of fragments also taken out of vectors
     double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * sumBytes;
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
     double away = 3 * stridedLineClocks(apart, x.meanVectors * p.unit->n);
