@@ -14,7 +14,10 @@
 #include "targets/cpu/Chips.h"
 #include "targets/cpu/HostFacts.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <cmath>
 
@@ -216,6 +219,22 @@ static void addTranslations(ChipTable &chip, const HostFacts &facts) {
     setNumber(chip, Number::Translations, double(facts.translations), "found: CPUID");
 }
 
+/// Instructions a clock and those under way, as LLVM's scheduling model of the processor has them.
+static void addPipeline(ChipTable &chip, const HostFacts &facts) {
+  if (chip.cpu != facts.processor)
+    return;
+  llvm::InitializeNativeTarget();
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(facts.triple, error);
+  std::unique_ptr<llvm::MCSubtargetInfo> core(
+      target ? target->createMCSubtargetInfo(facts.triple, chip.cpu, /*Features=*/"") : nullptr);
+  if (!core || !core->getSchedModel().hasInstrSchedModel())
+    return;
+  const std::string source = formatv("found: {0}; cited: LLVM's scheduling model of it", chip.cpu);
+  setNumber(chip, Number::CoreIssue, core->getSchedModel().IssueWidth, source);
+  setNumber(chip, Number::Window, core->getSchedModel().MicroOpBufferSize, source);
+}
+
 /// What no loop of tw-calibrate's shows of the core. Tile registers came with Golden Cove; later cores are not smaller.
 static void addCore(ChipTable &chip, const HostFacts &facts) {
   if (!facts.features.lookup("amx-tile"))
@@ -237,6 +256,7 @@ ChipTable cpu::genericChip(const HostFacts &facts, StringRef name) {
   addClock(chip, facts);
   addCaches(chip, facts, registerBytes);
   addTranslations(chip, facts);
+  addPipeline(chip, facts);
   addCore(chip, facts);
   chip.summary = formatv("this machine: {0}, {1} cores, what it says of itself and {2}", chip.cpu, facts.cores, isa);
   return chip;

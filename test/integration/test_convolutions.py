@@ -121,13 +121,13 @@ def chosen(tool, tmp_path, convolution, chip):
 @pytest.mark.parametrize("chip", ("cpu:zen4", "cpu:granite-rapids"))
 @pytest.mark.parametrize("side, lane_dims", ((7, 2), (14, 2), (64, None)))
 def test_small_images_fill_vectors(tool, tmp_path, chip, side, lane_dims):
-    """Rows of 7 or 14 results leave lanes idle, so that vectors run through the whole image; rows of 64 fill them. Sums run through the
-    weights as they lie."""
+    """Rows of 7 or 14 results leave lanes idle, so that vectors run through the whole image or through output channels; rows of 64 fill
+    them. Sums run through the weights as they lie."""
     convolution = Convolution(0)
     convolution.__dict__.update(kind="f32", sums="f32", space=2, last=False, kernel=[3, 3], strides=[1, 1], dilations=[1, 1],
                                 out=[side, side], batch=1, channels=256, filters=256, plan="", border=0)
     choice = chosen(tool, tmp_path, convolution, chip)
-    assert choice.get("lane_dims") == lane_dims, choice
+    assert choice.get("lane_dims") == lane_dims or choice["lanes_on"] == "n", choice
     assert choice["taps_inside"], choice
 
 
@@ -144,3 +144,27 @@ def test_forced_plans_reach_windows(tool, tmp_path):
             windows += any(choice.get("lane_dims") for choice in choices)
             rows += any(choice.get("row_dims") for choice in choices)
     assert windows >= 5 and rows >= 6, (windows, rows)
+
+
+def deep(plan=""):
+    """512 channels on eight images of 7 x 7: the images are more than the columns of one."""
+    convolution = Convolution(0)
+    convolution.__dict__.update(kind="f32", sums="f32", space=2, last=False, kernel=[3, 3], strides=[1, 1], dilations=[1, 1],
+                                out=[7, 7], batch=8, channels=16 if plan else 512, filters=24 if plan else 512, plan=plan, border=0)
+    return convolution
+
+
+def test_rows_are_neighbours_in_the_result(tool, tmp_path):
+    """Images as rows would be longer, but store each element by itself."""
+    choice = chosen(tool, tmp_path, deep(), "cpu:x86-64-v3")
+    assert choice["lanes_on"] == "n" and choice.get("neighbour_rows"), choice
+
+
+@pytest.mark.parametrize("neighbours", (0, 1))
+def test_numbers_of_rows(tool, tmp_path, neighbours):
+    convolution = deep(f"lanes_on=n,neighbour_rows={neighbours},k_block=8")
+    image, weights, _ = convolution.shapes()
+    numbers = np.random.default_rng(neighbours)
+    x, w = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in (image, weights))
+    found = call(tool, tmp_path, convolution.text(), x, np.full(convolution.bordered()[0], 77, np.float32), others=[w])
+    assert np.array_equal(found.astype(np.float64), convolution.expected(x, w))

@@ -4,7 +4,6 @@ The numbers are compared with float64 on this machine. The code is for fixed chi
 element by element is counted in the object code.
 """
 
-import json
 import re
 import subprocess
 
@@ -106,14 +105,3 @@ def test_no_element_is_stored_by_itself(tool, tmp_path, target, rows, stores):
     # In how many tiles they are written out, LLVM decides.
     assert set(parts) == set(stores) and len({parts.count(size) / stores[size] for size in stores}) == 1, found
     assert all(parts.count(size) % stores[size] == 0 for size in stores), found
-
-
-def test_rows_of_memory_are_written_from_end_to_end(tool, tmp_path):
-    """Panels outside of row tiles go along 16 rows of the result, row tiles outside jump between all 64."""
-    seconds = []
-    for outside in (0, 1):
-        source = tmp_path / f"outside-{outside}.mlir"
-        source.write_text(product(4096, 64, 64, "f32", f"rows=6,vectors=2,pack_scalars=0,pack_vectors=1,rows_outside={outside}"))
-        decisions = json.loads(tool("tw-compile", source, "--target", "cpu:x86-64-v3", "-o", tmp_path / "product.o", "--explain=json"))
-        seconds.append(next(each["choice"]["seconds"] for each in decisions if each["decision"] == "contraction"))
-    assert seconds[0] < seconds[1]

@@ -150,6 +150,20 @@ TEST(HostFacts, Zen3HasItsOwnCachesAndTwoPipesOf256Bits) {
   EXPECT_EQ(memory(chip, "l2")->bytesPerClock, 30); // 32 bytes, less a sixteenth
 }
 
+#if defined(__x86_64__)
+TEST(HostFacts, LlvmKnowsTheWidthOfAProcessorThatItNames) {
+  HostFacts facts = factsOf(avx2, zen3());
+  facts.processor = "a processor of tomorrow";
+  const ChipTable unknown = recordOf(facts), plain = cpu::recordOf("x86-64-v3");
+  EXPECT_EQ(number(unknown, Number::CoreIssue), number(plain, Number::CoreIssue));
+  EXPECT_EQ(number(unknown, Number::Window), number(plain, Number::Window));
+  facts.processor = "znver3";
+  const ChipTable known = recordOf(facts);
+  EXPECT_EQ(number(known, Number::CoreIssue), 6);
+  EXPECT_EQ(number(known, Number::Window), 256);
+}
+#endif
+
 TEST(HostFacts, Zen4RunsWideRegistersInTwoTurns) {
   ChipTable chip = recordOf(factsOf(avx512, zen4()));
   expectCache(chip, "l1", 32 << 10, 8);

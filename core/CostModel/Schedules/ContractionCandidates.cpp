@@ -57,6 +57,19 @@ bool Planner::chooseDims(ContractionPlan &p) const {
   return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
 }
 
+/// The dimension of rows that are neighbours in C where its lanes are not, if that is another one than `p` has: their
+/// tiles are transposed in registers, and elements of others are stored one by one.
+std::optional<unsigned> Planner::neighbourRows(const ContractionPlan &p) const {
+  const Access &scalars = p.scalarOperand(c).access;
+  if (strideOf(c.c, *p.laneDim) == 1)
+    return std::nullopt;
+  for (unsigned dim : p.lanesOnM ? c.n : c.m)
+    if (dim != p.rowDim && trips(dim) > 1 && strideOf(c.c, dim) == 1 &&
+        llvm::all_of(scalars.map.getResults(), [&](AffineExpr result) { return linearCoefficient(result, dim); }))
+      return dim;
+  return std::nullopt;
+}
+
 /// Whether elements of the scalar operand that lie between two steps along k belong to other reduction dimensions, so
 /// that a line is used up before the next one comes: taps p, q of weights o, c, p, q, or of an image c, y, x.
 bool Planner::readsTapsTogether(const ContractionPlan &p) const {

@@ -60,6 +60,8 @@ llvm::json::Object ContractionPlan::toJSON() const {
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
   if (!outerRows.empty())
     object["row_dims"] = int64_t(outerRows.size()) + 1;
+  if (neighbourRows)
+    object["neighbour_rows"] = true;
   if (tapsInside) {
     object["taps_inside"] = true;
     object["tap_unroll"] = tapUnroll;
@@ -165,6 +167,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "split_part",
                                             "lane_dims",
                                             "row_dims",
+                                            "neighbour_rows",
                                             "taps_inside",
                                             "pack_vectors",
                                             "pack_scalars",
@@ -257,6 +260,7 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("lanes_on", p.lanesOnM)
       .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
       .Case("row_dims", int64_t(p.outerRows.size()) + 1)
+      .Case("neighbour_rows", p.neighbourRows)
       .Case("taps_inside", p.tapsInside)
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
@@ -372,6 +376,34 @@ std::string Planner::shortage(bool hasDims, bool hasUnit) const {
   return text;
 }
 
+/// Considers all plans whose rows, lanes and steps begin with those of `p`; false where its unit does not fit them.
+bool Planner::considerDims(ContractionPlan p, std::optional<ContractionPlan> &best) {
+  bool hasUnit = false;
+  mergeDims(p);
+  // A copy that closes gaps is worth it or not, as are rows that move one by one; dimensions without gaps are as good
+  // as one.
+  for (bool windows : {false, true})
+    for (bool rowGaps : {false, true}) {
+      const bool hasRowGaps = p.rowWindows || p.resultGaps;
+      if ((windows && !p.windows) || (rowGaps && !hasRowGaps))
+        continue;
+      ContractionPlan q = p;
+      q.windows = windows;
+      if (p.windows && !windows)
+        q.outerLanes.clear();
+      if (hasRowGaps && !rowGaps) {
+        q.outerRows.clear();
+        q.rowWindows = q.resultGaps = false;
+      }
+      if (!fitUnit(q))
+        continue;
+      hasUnit = true;
+      q.tailUnit = tailUnitFor(q);
+      sizes(q, best);
+    }
+  return hasUnit;
+}
+
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
   std::optional<ContractionPlan> best;
   bool hasDims = false, hasUnit = false;
@@ -386,28 +418,13 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       if (!chooseDims(p))
         continue;
       hasDims = true;
-      mergeDims(p);
-      // A copy that closes gaps is worth it or not, as are rows that move one by one; dimensions without gaps are as
-      // good as one.
-      for (bool windows : {false, true})
-        for (bool rowGaps : {false, true}) {
-          const bool hasRowGaps = p.rowWindows || p.resultGaps;
-          if ((windows && !p.windows) || (rowGaps && !hasRowGaps))
-            continue;
-          ContractionPlan q = p;
-          q.windows = windows;
-          if (p.windows && !windows)
-            q.outerLanes.clear();
-          if (hasRowGaps && !rowGaps) {
-            q.outerRows.clear();
-            q.rowWindows = q.resultGaps = false;
-          }
-          if (!fitUnit(q))
-            continue;
-          hasUnit = true;
-          q.tailUnit = tailUnitFor(q);
-          sizes(q, best);
-        }
+      if (std::optional<unsigned> neighbours = neighbourRows(p)) {
+        ContractionPlan q = p;
+        q.rowDim = neighbours;
+        q.neighbourRows = true;
+        hasUnit |= considerDims(std::move(q), best);
+      }
+      hasUnit |= considerDims(std::move(p), best);
     }
   if (!best)
     reason = shortage(hasDims, hasUnit);

@@ -38,18 +38,19 @@ struct ContractionPlan {
   /// Dimensions around rowDim and laneDim that count on where these end, innermost first: rows of an image whose
   /// columns are lanes follow each other in the vectors as they do in C.
   llvm::SmallVector<unsigned, 2> outerRows, outerLanes;
-  bool windows = false;    // the vector operand has gaps between outerLanes: its copy closes them
-  bool rowWindows = false; // the same of the scalar operand and outerRows
-  bool resultGaps = false; // C or what is beside it has gaps between outerRows: its rows move one by one
-  unsigned kDim = 0;       // the reduction dimension that is blocked
-  bool tapsInside = false; // the other reduction dimensions run inside of its loop, not around it
-  int64_t rows = 1;        // register tile: steps of unit rows ...
-  int64_t vectors = 1;     // ... times unit columns
-  int64_t kBlock = 0;      // 0: all of k in one block
-  int64_t rowBlock = 0;    // register-row tiles a cache block; 0: all
-  int64_t laneBlock = 0;   // panels a cache block; 0: all
-  int64_t kUnroll = 1;     // unit steps of k a loop iteration
-  int64_t tapUnroll = 1;   // the same of the innermost reduction dimension inside of k
+  bool windows = false;       // the vector operand has gaps between outerLanes: its copy closes them
+  bool rowWindows = false;    // the same of the scalar operand and outerRows
+  bool resultGaps = false;    // C or what is beside it has gaps between outerRows: its rows move one by one
+  bool neighbourRows = false; // rows begin with the dimension in which C is contiguous, not with the longest one
+  unsigned kDim = 0;          // the reduction dimension that is blocked
+  bool tapsInside = false;    // the other reduction dimensions run inside of its loop, not around it
+  int64_t rows = 1;           // register tile: steps of unit rows ...
+  int64_t vectors = 1;        // ... times unit columns
+  int64_t kBlock = 0;         // 0: all of k in one block
+  int64_t rowBlock = 0;       // register-row tiles a cache block; 0: all
+  int64_t laneBlock = 0;      // panels a cache block; 0: all
+  int64_t kUnroll = 1;        // unit steps of k a loop iteration
+  int64_t tapUnroll = 1;      // the same of the innermost reduction dimension inside of k
   bool packVectors = false, packScalars = false;
   bool boundVectors = false;   // they are packed before the first call, all panels of all of k (PlanOptions::constant)
   bool offsetScalars = false;  // signed scalars for an unsigned slot: half their range is added in the packing

@@ -174,6 +174,8 @@ private:
   std::string shortage(bool hasDims, bool hasUnit) const;
   bool chooseDims(ContractionPlan &p) const;
   void mergeDims(ContractionPlan &p) const;
+  std::optional<unsigned> neighbourRows(const ContractionPlan &p) const;
+  bool considerDims(ContractionPlan p, std::optional<ContractionPlan> &best);
   bool readsTapsTogether(const ContractionPlan &p) const;
   int64_t laneTrips(const ContractionPlan &p) const { return tripsOf(c, p.laneDim, p.outerLanes); }
   int64_t rowTrips(const ContractionPlan &p) const { return tripsOf(c, p.rowDim, p.outerRows); }
@@ -202,8 +204,9 @@ private:
   /// Time of `p`; infinite where it is seen early that it is not less than `most`.
   double clocks(const ContractionPlan &p, double most) const;
   double tileClocks(const ContractionPlan &p, const Extents &x) const;
-  double resultClocks(const ContractionPlan &p, const Extents &x) const;
-  double transposedClocks(const ContractionPlan &p, const Extents &x, double perClock, double away) const;
+  double resultClocks(const ContractionPlan &p, const Extents &x, double tiles) const;
+  double transposedClocks(const ContractionPlan &p, const Extents &x, double perClock) const;
+  double sumOverBlocks(const ContractionPlan &p, const Extents &x, llvm::function_ref<double(int64_t)> ofBlock) const;
   double withVectors(const ContractionPlan &p, const Extents &x, double total) const;
   double withScalars(const ContractionPlan &p, const Extents &x, double total) const;
   double firstTouchClocks(const ContractionPlan &p, const Extents &x) const;
@@ -219,11 +222,13 @@ private:
   double crossing(const ContractionPlan &p) const;
   double pageSteps(const ContractionPlan &p) const;
   double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
-  double stridedLineClocks(double stride, double lines) const;
+  double stridedLineClocks(double stride, double steps, double perStep, double between) const;
   bool readsAlongK(const ContractionPlan &p) const;
   double scalarLines(const ContractionPlan &p, double rows) const;
+  double scalarPieces(const ContractionPlan &p, const Extents &x, double rows, double unit) const;
+  double scalarBytes(const ContractionPlan &p, const Extents &x, double rows) const;
   double windowVectorClocks(const ContractionPlan &p, const Extents &x, double group) const;
-  double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
+  std::pair<double, double> stridedScalars(const ContractionPlan &p, const Extents &x) const;
   double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
   bool isPrefetched(const ContractionPlan &p) const;
   bool prefetchesRows(const ContractionPlan &p) const;
@@ -248,6 +253,10 @@ private:
   double distinctElements(const Access &access) const { return reachOf(access).distinct; }
   /// Bytes of an element: of A or B of this contraction in memory, of an operand of a unit in its registers.
   int64_t bytesOf(const ContractionOperand &operand) const { return &operand == &c.a ? bytesOfA : bytesOfB; }
+  /// How many bytes lie between two steps of `dim` in an operand; 0 where it does not follow from a size.
+  double bytesApart(const ContractionOperand &operand, unsigned dim) const {
+    return double(std::abs(strideOf(operand.access, dim).value_or(0))) * double(bytesOf(operand));
+  }
   static int64_t bytesOf(ElementKind kind) { return llvm::PowerOf2Ceil(llvm::divideCeil(bitWidth(kind), 8)); }
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;

@@ -38,14 +38,22 @@ Planner::Reach::Reach(const Access &access, const Planner &planner) {
     distinct = std::min(elements, double(type.getNumElements()));
 }
 
+/// How many of `sets` sets the lines at `steps` steps of `stride` bytes fall into. Whole lines apart, they come back to
+/// the same sets after a round; what the stride has beyond whole lines moves each round on.
+static double reachedSets(const Memory &cache, int64_t sets, double stride, double steps) {
+  const double apart = stride / double(cache.lineBytes), lines = std::max(1.0, std::round(apart));
+  const double round = double(sets) / double(std::gcd(int64_t(lines), sets));
+  const double moves = apart < 1 ? 0 : std::abs(apart - lines);
+  return std::min(double(sets), round * (1 + steps * moves));
+}
+
 /// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
 /// `perRow` lines. Strides of powers of two reach few sets of a page; pages lie anywhere in memory, so they reach every
 /// group of sets.
 double Planner::linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const {
   int64_t sets = cache.bytes / (cache.lineBytes * cache.ways);
   int64_t setsOfPage = std::min<int64_t>(sets, machine.pageBytes / cache.lineBytes);
-  int64_t lines = std::max<int64_t>(stride / cache.lineBytes, 1);
-  double reachedOfPage = std::min<double>(setsOfPage, double(setsOfPage) / std::gcd(lines, setsOfPage) * perRow);
+  double reachedOfPage = std::min<double>(setsOfPage, reachedSets(cache, setsOfPage, double(stride), rows) * perRow);
   return rows * perRow / (reachedOfPage * sets / setsOfPage);
 }
 
@@ -105,19 +113,21 @@ double Planner::pagesApart(const Access &access, unsigned dim, int64_t bytes) co
   return std::min(1.0, double(std::abs(strideOf(access, dim).value_or(0))) * double(bytes) / double(machine.pageBytes));
 }
 
-/// Clocks in which one of `lines` lines at a distance of `stride` bytes arrives when it is read again: they stay in the
-/// nearest cache of whose sets they reach enough; caches behind the second hash their addresses.
-double Planner::stridedLineClocks(double stride, double lines) const {
+/// Clocks in which a line arrives that is read again after `steps` steps of `stride` bytes, of `perStep` lines each,
+/// and `between` bytes of another operand: they stay in the nearest cache that has room and of whose sets they reach
+/// enough; caches behind the second hash their addresses.
+double Planner::stridedLineClocks(double stride, double steps, double perStep, double between) const {
+  const double lines = steps * perStep;
   for (unsigned level = 0; level < 2; ++level) {
     const Memory *cache = machine.cache(level);
     if (!cache)
       break;
     int64_t sets = cache->bytes / (cache->lineBytes * cache->ways);
-    int64_t apart = std::max<int64_t>(stride / cache->lineBytes, 1);
-    double reached = double(sets) / std::gcd(apart, sets);
+    double reached = std::min(double(sets), reachedSets(*cache, sets, stride, steps) * std::max(1.0, perStep));
     if (level > 0) // pages lie anywhere in memory, so they reach every group of sets
       reached = std::max(reached, double(sets) * cache->lineBytes / machine.pageBytes);
-    if (lines <= 0.75 * reached * cache->ways)
+    const bool fits = lines * double(cache->lineBytes) + between <= 0.75 * double(cache->bytes);
+    if (fits && lines <= 0.75 * reached * cache->ways)
       return level == 0 ? 0 : machine.lineBytes / cache->bytesPerClock;
   }
   return machine.lineBytes /
@@ -186,11 +196,10 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
     return x.rowBytes / machine.bandwidth(rows * x.rowBytes * x.kInBlock / p.unit->k);
   }
   // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
-  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * bytesOf(s);
+  double bytes = scalarBytes(p, x, p.rowsOutside ? x.meanRows : x.rows);
   if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
-    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s);
     double lines = std::max(1.0, x.kInBlock * bytesOf(s) / second->lineBytes);
-    if (readsAlongK(p) && linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
+    if (readsAlongK(p) && linesOfSet(*second, int64_t(bytesApart(s, *p.rowDim)), lines, x.rows) > 0.75 * second->ways)
       bytes = std::max<double>(bytes, second->bytes);
   }
   double clocks = bytesOf(s) * p.unit->k / machine.bandwidth(bytes);
@@ -220,6 +229,13 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   double translation = 0, pages = pageSteps(p) * x.kInBlock;
   if (!p.packVectors && x.rowTiles > 1)
     translation = pageSteps(p) * machine.translation(p.rowsOutside ? x.vSource / machine.pageBytes : pages);
+  // Each step along k of scalars in place is in other lines, and on another page.
+  double lines = 0;
+  if (!p.isBlock() && !p.packScalars && !readsAlongK(p)) {
+    auto [ofLines, ofPages] = stridedScalars(p, x);
+    lines = ofLines;
+    translation += ofPages;
+  }
   // The out-of-order window hides most of what comes from beyond the first cache.
   const Memory *first = machine.cache(0);
   double exposed = first && bandwidth < 0.75 * first->bytesPerClock && !p.isBlock() ? machine.exposed : 0;
@@ -231,7 +247,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
         (tileRows * tileVectors + tileRows * loadsA + tileVectors * loadsB + 2.0 / p.kUnroll) / machine.issuePerClock;
     double traffic = twice > 1 ? machine.crossingTraffic : 1;
     double arrival = tileVectors * x.registerBytes * traffic / bandwidth;
-    double memory = arrival + tileRows * perRow;
+    double memory = arrival + tileRows * perRow + lines;
     return overlapped({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
   };
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
@@ -266,24 +282,33 @@ bool Planner::movesTransposed(const ContractionPlan &p, const Reach &reach) cons
          reach.strides[*p.laneDim] != 1 && reach.strides[*p.rowDim] == 1;
 }
 
-/// All register tiles once to or from such an array, `perClock` accesses in a clock, each of which takes `away` more.
-/// Blocks of rows are transposed and have an access for each lane (ContractionRows.cpp); a row by itself has two, one
-/// that takes the element out of its vector. Fragments in registers of their own come row by row from a buffer.
-double Planner::transposedClocks(const ContractionPlan &p, const Extents &x, double perClock, double away) const {
-  const int64_t lanes = p.unit->n, most = p.isBlock() ? rowsFromBuffer : lanes;
+/// All register tiles once to or from such an array, `perClock` accesses in a clock. Blocks of rows are transposed and
+/// have an access for each lane (ContractionRows.cpp); a row by itself has two, one that takes the element out of its
+/// vector. Fragments in registers of their own come row by row from a buffer.
+double Planner::transposedClocks(const ContractionPlan &p, const Extents &x, double perClock) const {
+  return sumOverBlocks(p, x, [&](int64_t block) {
+    const double lanes = double(p.unit->n);
+    const double shuffles = block == 1 ? 0 : double(block) * llvm::Log2_64(block) + lanes - double(block);
+    return shuffles / machine.shufflesPerClock + lanes * (block == 1 ? 2 : 1) / perClock;
+  });
+}
+
+/// The sum of `ofBlock` over the blocks of rows of all register tiles, for each vector of lanes.
+double Planner::sumOverBlocks(const ContractionPlan &p, const Extents &x,
+                              llvm::function_ref<double(int64_t)> ofBlock) const {
+  const int64_t most = p.isBlock() ? rowsFromBuffer : p.unit->n;
   auto ofRows = [&](int64_t rows) {
-    double clocks = 0;
+    double sum = 0;
     for (int64_t block; rows > 0; rows -= block) {
       block = rowsOfBlock(rows, most);
-      const double shuffles = block == 1 ? 0 : double(block) * llvm::Log2_64(block) + double(lanes - block);
-      clocks += shuffles / machine.shufflesPerClock + double(lanes) * ((block == 1 ? 2 : 1) / perClock + away);
+      sum += ofBlock(block);
     }
-    return clocks;
+    return sum;
   };
   const int64_t rows = std::llround(std::ceil(x.meanRows));
   const double wide = x.unitRows - x.rowTiles * double(rows - 1); // tiles of so many rows; others have one less
   const double column = wide * ofRows(rows * p.unit->m) + (x.rowTiles - wide) * ofRows((rows - 1) * p.unit->m);
-  return x.outer * x.lanes / double(lanes) * column;
+  return x.outer * x.lanes / double(p.unit->n) * column;
 }
 
 /// The accesses beside C that are reads of other arrays than those that are written there.
@@ -302,11 +327,12 @@ SmallVector<Planner::Reach, 2> Planner::readsBesideC() const {
 
 /// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
 /// prefetchers, segments of rows are not. Half of it overlaps with the arithmetic.
-double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
+double Planner::resultClocks(const ContractionPlan &p, const Extents &x, double tiles) const {
   double bytes = x.outer * x.rows * x.lanes * sumBytes;
-  // Rows of memory that run through the register rows are written from end to end while a panel stays.
+  // Row tiles outside go along rows of C, but where the lanes are not along them: then they jump between as many rows
+  // as there are lanes.
   bool transposed = strideOf(c.c, *p.laneDim) != 1;
-  bool wholeRows = p.rowsOutside != transposed || x.rowTiles == 1 || x.panels == 1;
+  bool wholeRows = (p.rowsOutside && !transposed) || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
   double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
                                    : 2 * machine.scatteredStores(bytes);
@@ -317,15 +343,22 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double total = bytes * (1 / written + (x.kBlocks - 1) * again);
   if (transposed) { // elements are scattered, those of fragments also taken out of vectors
     double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * sumBytes;
-    // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
-    double away = 3 * stridedLineClocks(apart, x.meanVectors * p.unit->n);
+    // Each column of a tile is written into the same lines: into the first cache, or each time into the next one, from
+    // where a line comes and to where another goes. That happens while the next tile is computed, for as many stores
+    // as wait in the store queue: vendors' manuals give it a fourth or a fifth of the places of the window.
+    double away = 2 * stridedLineClocks(apart, x.meanVectors * p.unit->n, 1, 0), stores = 0;
     if (movesTransposed(p, reachOfC)) {
-      total += x.kBlocks * transposedClocks(p, x, machine.storesPerClock, away) +
-               (x.kBlocks - 1) * transposedClocks(p, x, machine.loadsPerClock, 0);
+      stores = sumOverBlocks(p, x, [&](int64_t) { return double(p.unit->n); });
+      total += x.kBlocks * transposedClocks(p, x, machine.storesPerClock) +
+               (x.kBlocks - 1) * transposedClocks(p, x, machine.loadsPerClock);
     } else {
-      double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + away;
-      total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+      stores = x.outer * x.rows * x.lanes;
+      total += x.kBlocks * stores * (2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0)) +
+               (x.kBlocks - 1) * stores * (1 / machine.loadsPerClock + 1 / machine.shufflesPerClock);
     }
+    const double waiting = machine.window / 4, ofTile = stores / (x.outer * x.rowTiles * x.panels);
+    const double behind = std::min(1.0, waiting / std::max(1.0, ofTile)), missed = x.kBlocks * stores * away;
+    total += overlapped({tiles, behind * missed}) - tiles + (1 - behind) * missed;
   } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
     double pages = pagesApart(c.c, *p.rowDim, sumBytes);
     double others = p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c)));
@@ -338,13 +371,14 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   }
   for (const Reach &reach : readBesideC)
     if (movesTransposed(p, reach))
-      total += transposedClocks(p, x, machine.loadsPerClock, 0);
+      total += transposedClocks(p, x, machine.loadsPerClock);
   return total;
 }
 
 double Planner::clocks(const ContractionPlan &p, double most) const {
   Extents x = extentsOf(p);
-  double least = tileClocks(p, x) + resultClocks(p, x); // what operands take comes on top
+  double least = tileClocks(p, x);
+  least += resultClocks(p, x, least); // what operands take comes on top
   return least < most ? withScalars(p, x, withVectors(p, x, least)) : std::numeric_limits<double>::infinity();
 }
 

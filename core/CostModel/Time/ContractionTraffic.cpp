@@ -166,40 +166,68 @@ bool Planner::readsAlongK(const ContractionPlan &p) const {
   return std::abs(strideOf(scalars, p.kDim).value_or(0)) == together;
 }
 
+/// Runs of neighbouring elements of `bytes` bytes, and the bytes from the first of a run to its last, where `dims` are
+/// walked whole: how many bytes apart their steps are, and how many. What lies closer than `unit` bytes is one run.
+static std::pair<double, double> runsOf(SmallVector<std::pair<double, double>> dims, double bytes, double unit) {
+  llvm::sort(dims);
+  double extent = bytes, runs = 1;
+  for (auto [apart, count] : dims)
+    if (apart <= std::max(extent, unit) && runs == 1)
+      extent += apart * (count - 1);
+    else
+      runs *= count;
+  return {runs, extent};
+}
+
 /// Lines that `rows` rows of the scalar operand touch in one step of kDim, with its taps where they are inside.
 double Planner::scalarLines(const ContractionPlan &p, double rows) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  SmallVector<std::pair<double, double>> dims; // bytes apart, how many
-  auto add = [&](unsigned dim, double count) {
-    dims.emplace_back(double(std::abs(strideOf(s.access, dim).value_or(0))) * bytesOf(s), count);
-  };
+  SmallVector<std::pair<double, double>> dims;
+  auto add = [&](unsigned dim, double count) { dims.emplace_back(bytesApart(s, dim), count); };
   if (p.rowDim)
     add(*p.rowDim, rows);
   for (unsigned dim : c.k)
     if (p.tapsInside && dim != p.kDim)
       add(dim, trips(dim));
-  llvm::sort(dims);
-  double extent = bytesOf(s), pieces = 1;
-  for (auto [apart, count] : dims)
-    if (apart <= std::max<double>(extent, machine.lineBytes) && pieces == 1)
-      extent += apart * (count - 1);
-    else
-      pieces *= count;
-  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s);
-  double shared = extent < machine.lineBytes ? std::min(1.0, std::max(apart, extent) / machine.lineBytes) : 1;
-  return pieces * std::max(1.0, extent / machine.lineBytes) * shared;
+  auto [runs, extent] = runsOf(dims, bytesOf(s), machine.lineBytes);
+  double shared =
+      extent < machine.lineBytes ? std::min(1.0, std::max(bytesApart(s, p.kDim), extent) / machine.lineBytes) : 1;
+  return runs * std::max(1.0, extent / machine.lineBytes) * shared;
 }
 
-/// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
-/// of k of them stays; what no cache keeps is missed by every tile.
-double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
+/// Pieces of `unit` bytes (lines, pages) that a tile of `rows` rows of the scalar operand touches in a block of k. Taps
+/// come back to those of others.
+double Planner::scalarPieces(const ContractionPlan &p, const Extents &x, double rows, double unit) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s);
-  double taps = p.tapsInside ? product(c.k) / double(trips(p.kDim)) : 1;
-  double linesOfStep = scalarLines(p, x.meanRows), steps = x.kInBlock / taps;
+  SmallVector<std::pair<double, double>> dims;
+  if (p.rowDim)
+    dims.emplace_back(bytesApart(s, *p.rowDim), rows);
+  for (unsigned dim : c.k)
+    dims.emplace_back(bytesApart(s, dim), dim == p.kDim ? double(trips(dim)) / x.kBlocks : double(trips(dim)));
+  auto [runs, extent] = runsOf(dims, bytesOf(s), unit);
+  return runs * std::max(1.0, extent / unit);
+}
+
+/// Bytes of the lines that `rows` rows of the scalar operand touch in a block of k, or of their elements if those are
+/// fewer.
+double Planner::scalarBytes(const ContractionPlan &p, const Extents &x, double rows) const {
+  return std::min(rows * x.kInBlock * bytesOf(p.scalarOperand(c)),
+                  scalarPieces(p, x, rows, machine.lineBytes) * machine.lineBytes);
+}
+
+/// Row tiles read scalars whose k is strided: other lines each step, perhaps on another page. The next row tiles use
+/// them again while a block of k of them stays beside a panel; what no cache keeps is missed by every tile. Clocks of
+/// both in a step of k.
+std::pair<double, double> Planner::stridedScalars(const ContractionPlan &p, const Extents &x) const {
+  double apart = bytesApart(p.scalarOperand(c), p.kDim);
+  double taps = p.tapsInside ? product(c.k) / double(trips(p.kDim)) : 1, steps = x.kInBlock / taps;
+  double linesOfStep = scalarLines(p, x.meanRows);
+  // Taps that do not run inside come back to the lines and pages of others.
+  double perStep = std::min(linesOfStep, scalarPieces(p, x, x.meanRows, machine.lineBytes) / steps);
   double pages = std::min(1.0, apart / machine.pageBytes);
-  double each = stridedLineClocks(apart, steps * linesOfStep) + pages * machine.translation(pages * steps);
-  return passes * x.outer * x.rowTiles * x.kBlocks * steps * linesOfStep * each;
+  double translated = std::min(pages * steps, scalarPieces(p, x, x.meanRows, machine.pageBytes));
+  return {linesOfStep * stridedLineClocks(apart, steps, perStep, x.panelBytes) / taps,
+          pages * machine.translation(translated) / taps};
 }
 
 /// Scalars read in place come once from where they lie. Whenever a tile turns to other rows or to the next block of k,
@@ -211,7 +239,7 @@ double Planner::scalarTouchClocks(const ContractionPlan &p, const Extents &x) co
   if (&from == machine.cache(0) || &from == machine.cache(1))
     return 0;
   double run = x.kInBlock * bytesOf(s), rows = x.meanRows * p.unit->m, waited = 0;
-  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s) : 0;
+  double apart = p.rowDim ? bytesApart(s, *p.rowDim) : 0;
   if (rows * std::max(run, apart) > machine.pageBytes) {
     double instructions = x.meanRows * x.meanVectors + x.meanVectors + (x.meanVectors > 1 ? x.meanRows : 0);
     double ofLine = instructions * machine.lineBytes / (bytesOf(s) * p.unit->k);
@@ -260,16 +288,16 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
     repeats /= tilesOfCopy(p, s);
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
-    if (!readsAlongK(p))
-      total += stridedScalarClocks(p, x, repeats);
+    if (!readsAlongK(p)) {
+      auto [lines, pages] = stridedScalars(p, x);
+      total += repeats * x.outer * x.rowTiles * x.k * (lines + pages);
+    }
     return total * (1 + copyMargin);
   }
   // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
   if (!readsAlongK(p)) {
-    double strided = stridedScalarClocks(p, x, x.panels);
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
-    total = std::max(total, strided) + 0.25 * std::min(total, strided);
     if (p.prefetchRows)
       return beside(total, x.sSource * passes / machine.bandwidth(x.sSource));
     return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;

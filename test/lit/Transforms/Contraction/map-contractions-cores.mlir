@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -map-contractions=force=split=rows -canonicalize | FileCheck %s --check-prefix=ROWS
+// RUN: tw-opt %s -map-contractions=force=split=rows,lanes_on=n -canonicalize | FileCheck %s --check-prefix=ROWS
 // RUN: tw-opt %s -map-contractions=force=split=lanes,split_piece=512 -canonicalize | FileCheck %s --check-prefix=LANES
 // RUN: tw-opt %s -map-contractions=force=split=lanes,split_piece=500 -canonicalize | FileCheck %s --check-prefix=EVEN
 
