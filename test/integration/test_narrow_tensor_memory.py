@@ -80,7 +80,8 @@ def test_scales_of_nan(tool, tmp_path):
     """Of either sign, beside scales of both signs: the sign goes to elements, of which none is NaN, and the magnitude stays NaN."""
     m, n, k = 130, 72, 528
     (a, left), (b, right) = (operands_of_sixteens(rows, k, rows) for rows in (m, n))
-    for scale, wide, row, block, code in ((a[1], left, 5, 3, 0x7F), (a[1], left, 129, 32, 0xFF), (b[1], right, 7, 0, 0xFF), (b[1], right, 64, 9, 0x7F)):
+    places = [(a[1], left, 5, 3, 0x7F), (a[1], left, 129, 32, 0xFF), (b[1], right, 7, 0, 0xFF), (b[1], right, 64, 9, 0x7F)]
+    for scale, wide, row, block, code in places:
         scale.view(np.uint8)[row, block] = code
         wide[row, 16 * block:16 * block + 16] = np.nan
     exact, size = left @ right.T, np.abs(left) @ np.abs(right).T
