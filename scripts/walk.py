@@ -54,7 +54,7 @@ QUESTIONS = ("tensors get one form", "tensors become affine nests in kernels",
 AFTER_IMPORT = ["name-sizes", "count-roundings", "check-operand-sizes"]
 #: Passes of MLIR that the pipelines name by their constructors.
 UPSTREAM = {"Canonicalizer": "canonicalize", "TensorCanonicalizer": "canonicalize", "TileCanonicalizer": "canonicalize", "CSE": "cse",
-            "LoopInvariantCodeMotion": "loop-invariant-code-motion", "LeaveInvariants": "leave-invariants",
+            "LoopInvariantCodeMotion": "loop-invariant-code-motion",
             "SCFToControlFlow": "convert-scf-to-cf", "LowerAffine": "lower-affine", "Mem2Reg": "mem2reg",
             "memref::ExpandStridedMetadata": "expand-strided-metadata", "memref::FlattenMemrefs": "flatten-memref"}
 #: What helpers of the pipelines add for types of floats that a chip lacks, as far as it concerns the program.

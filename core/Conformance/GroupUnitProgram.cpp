@@ -59,23 +59,25 @@ bool conformance::isOfGroup(const MatrixUnit &unit) {
            llvm::is_contained({16, 32, 64, 128}, lineBytes(unit, operand));
   };
   if (accumulatesInBlock(unit))
-    return inLines(unit.a, unit.m) && inLines(unit.b, unit.n) && (!unit.scales || findsScalesInBlock(unit));
+    return inLines(unit.a, unit.m) && inLines(unit.b, unit.n) && (unit.besides().empty() || findsBesidesInBlock(unit));
   return unit.scopeCount > 1 && (unit.a.residence == Residence::LaneRegisters || inLines(unit.a, unit.m)) &&
          inLines(unit.b, unit.n) && unit.c.residence == Residence::LaneRegisters;
 }
 
-/// Bytes at most of the images of scales of an operand, whose rows engines copy `longest` bytes of at a time at most.
-static int64_t imageBytes(const MatrixUnit &unit, const UnitOperand &scale) {
+/// Bytes at most of the images of scales of an operand, or of the index, whose rows engines copy `longest` bytes of at
+/// a time at most.
+static int64_t imageBytes(const MatrixUnit &unit, const UnitOperand &operand) {
   constexpr int64_t longest = 64;
-  const int64_t words = scale.layout.numElements() / (unit.k / unit.scales->block);
-  return llvm::alignTo(words * ScaleImage::wordBytes, longest) * scale.layout.numLanes();
+  const int64_t words =
+      findsIndexInBlock(unit) ? wordsOfIndex(unit) : operand.layout.numElements() / (unit.k / unit.scales->block);
+  return llvm::alignTo(words * ScaleImage::wordBytes, longest) * operand.layout.numLanes();
 }
 
 static int64_t imageBytes(const MatrixUnit &unit) {
   int64_t bytes = 0;
-  if (findsScalesInBlock(unit))
-    for (const UnitOperand *scale : unit.scales->operands())
-      bytes += imageBytes(unit, *scale);
+  if (findsBesidesInBlock(unit))
+    for (const UnitOperand *operand : unit.besides())
+      bytes += imageBytes(unit, *operand);
   return bytes;
 }
 
@@ -197,15 +199,16 @@ struct Writer {
 /// What surrounds a unit that adds up in a memory of the block.
 class BlockUnit {
 public:
-  /// `images`: where those of scales may lie, then a barrier object and an address. `fragments`: of scales, in memory.
+  /// `images`: where those of scales or of the index may lie, then a barrier object and an address. `fragments`: of
+  /// these operands, in memory.
   BlockUnit(Writer &writer, const BlockAccumulators &ops, const LaneOps &lanes, const TargetDescription &chip,
             Value images, ValueRange fragments)
       : w(writer), ops(ops), lanes(lanes), subgroup(chip.graph().lockstepLevel()->count),
         phase(w.plus(images, w.i32(imageBytes(w.unit)))), place(w.plus(phase, w.i32(8))) {
     int64_t needed = w.unit.c.layout.numElements(), offset = 0;
-    if (const CopyEngine *engine = findsScalesInBlock(w.unit) ? scaleEngine(w.unit, chip.graph()) : nullptr)
-      for (auto [operand, fragment] : llvm::zip_equal(w.unit.scales->operands(), fragments)) {
-        const ScaleImage image = scaleImage(w.unit, operand == &w.unit.scales->a, *engine);
+    if (const CopyEngine *engine = findsBesidesInBlock(w.unit) ? scaleEngine(w.unit, chip.graph()) : nullptr)
+      for (auto [operand, fragment] : llvm::zip_equal(w.unit.besides(), fragments)) {
+        const ScaleImage image = imageOf(w.unit, *operand, *engine);
         scales.push_back({operand, image, w.plus(images, w.i32(offset)), fragment, needed});
         needed += image.entries;
         offset += imageBytes(w.unit, *operand);
@@ -216,7 +219,7 @@ public:
   /// Before the barrier.
   void begin() {
     for (const Scales &each : scales)
-      ifBelow(each.image.lanes, [&] { writeImage(each); });
+      ifBelow(each.image.lanes, [&] { findsIndexInBlock(w.unit) ? writeIndex(each) : writeImage(each); });
     ifBelow(subgroup, [&] { ops.takeAccumulators(w.b, w.loc, place, entries); });
     ifBelow(1, [&] { lanes.makePhase(w.b, w.loc, phase, 1); });
   }
@@ -252,8 +255,31 @@ private:
     Value lines, fragment; // of the scratchpad; of global memory
     int64_t entry;
   };
-  /// The last ones of a word, so that an instruction that takes those of another one shows.
-  static int64_t firstOf(const Scales &scales) { return scales.image.blocksOfWord - scales.image.blocksOfUnit; }
+  /// The last ones of a word, or entries of a copy, so that an instruction that takes those of another one shows.
+  int64_t firstOf(const Scales &scales) const {
+    return findsIndexInBlock(w.unit) ? scales.image.entriesOfAccess() - wordsOfIndex(w.unit)
+                                     : scales.image.blocksOfWord - scales.image.blocksOfUnit;
+  }
+  /// The lane's words of the index, from its bytes of places.
+  void writeIndex(const Scales &index) {
+    const int64_t elements = index.operand->layout.numElements(), bits = w.unit.sparsity->placeBits();
+    const int64_t words = wordsOfIndex(w.unit), inWord = elements / words;
+    Value own = w.plus(index.fragment, LLVM::MulOp::create(w.b, w.loc, w.lane, w.i32(elements)));
+    Value line = w.plus(index.lines, LLVM::MulOp::create(w.b, w.loc, w.lane, w.i32(index.image.access)));
+    for (int64_t entry = 0; entry < index.image.entriesOfAccess(); ++entry) {
+      const int64_t number = entry - firstOf(index);
+      Value word = w.i32(0);
+      for (int64_t i = 0; i < inWord && number >= 0; ++i) {
+        Value place = LLVM::LoadOp::create(w.b, w.loc, w.b.getI8Type(), w.plus(own, w.i32(number * inWord + i)));
+        place = LLVM::ZExtOp::create(w.b, w.loc, w.b.getI32Type(), place);
+        place = LLVM::AndOp::create(w.b, w.loc, place, w.i32(w.unit.sparsity->group - 1));
+        place = LLVM::ShlOp::create(w.b, w.loc, place, w.i32(i * bits));
+        word = LLVM::OrOp::create(w.b, w.loc, word, place);
+      }
+      LLVM::StoreOp::create(w.b, w.loc, word, w.plus(line, w.i32(entry * ScaleImage::wordBytes)),
+                            /*alignment=*/ScaleImage::wordBytes);
+    }
+  }
   /// The lane's words of an image, from its part of the fragment.
   void writeImage(const Scales &scales) {
     const ScaleImage &image = scales.image;
@@ -334,7 +360,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
     types.push_back(VectorType::get(unit.sparsity->index.layout.numElements(), b.getI8Type()));
   if (inBlock) {
     types = {i64, i64, i64, i64, b.getI32Type()};
-    for (size_t i = 0; unit.scales && i < unit.scales->operands().size(); ++i)
+    for (size_t i = 0; i < unit.besides().size(); ++i)
       types.append({b.getI32Type(), i64});
     types.push_back(b.getI1Type());
     result = LLVM::LLVMVoidType::get(&context);
@@ -362,10 +388,10 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
       return llvm::createStringError("unit " + unit.name +
                                      " adds up in a memory of the block, which the target's operations do not know "
                                      "(tilewright/BlockAccumulators.h)");
-    if (unit.scales && !blockScales(ops))
+    if (!unit.besides().empty() && !blockScales(ops))
       return llvm::createStringError(
           "unit " + unit.name +
-          " finds scales in a memory of the block, which the target's operations do not know "
+          " finds operands in a memory of the block, which the target's operations do not know "
           "(BlockScales in tilewright/BlockAccumulators.h)");
     ofBlock.emplace(writer, *blockOps, ops, **chip, writer.plus(tileB, writer.i32(tileBytes(unit, false))),
                     entry->getArguments().drop_front(3));

@@ -189,15 +189,28 @@ void AccumulatorIssue::copy() const {
       std::memcpy(&memory.words[(entry + byte / 4) * memory.rows + row], operands[0].at(row % rows, byte, 1), 4);
 }
 
+/// The first entry that an instruction takes of what it finds there.
+static uint32_t beginOf(const MatrixUnit &unit, const AccumulatorIssue::Scales &own) {
+  return own.entry + (findsIndexInBlock(unit) ? own.first : 0);
+}
+
 void AccumulatorIssue::run() const {
   if (!runner)
     return copy();
   AccumulatorMemory &memory = block->accumulatorMemory;
   const MatrixUnit &unit = runner->unit;
   const int64_t blocks = unit.scales ? unit.k / unit.scales->block : 1;
+  char own = 0; // a place of the index
   runner->run(
       {},
       [&](int operand, int64_t row, int64_t col) -> char * {
+        if (operand > 2 && findsIndexInBlock(unit)) {
+          const Slot slot = runner->slotOf(operand, row, col);
+          const int64_t bit = slot.element * unit.sparsity->placeBits(),
+                        entry = beginOf(unit, scales[operand - 3]) + bit / 32;
+          own = static_cast<char>(memory.words[entry * memory.rows + slot.lane] >> bit % 32);
+          return &own;
+        }
         if (operand > 2) {
           const Scales &own = scales[operand - 3];
           const Slot place = runner->slotOf(operand, row, col);
@@ -255,7 +268,8 @@ static bool reportScales(Lane &lane, uint32_t site, const AccumulatorMemory::Ent
   if (!entry.readAt || knows(lane, entry.readBy, entry.readAt))
     return false;
   lane.machine->report(FindingKind::Race, site, entry.site, [&] {
-    return formatv("{0} overwrites scales of a unit whose end it has not waited for: copies are in no order with the "
+    return formatv("{0} overwrites scales or the index of a unit whose end it has not waited for: copies are in no "
+                   "order with the "
                    "units before them",
                    lane.machine->name(lane))
         .str();
@@ -335,36 +349,51 @@ void tilewright::copyToAccumulators(Lane &lane, uint32_t site, uint32_t address,
   start(lane, std::move(issue), isTimed ? double(rows) * bytes / engine->bytesPerClock : 0);
 }
 
-/// The scales that an instruction finds in the memory: copies before it have brought them. False: misuse.
+/// Entries that an instruction finds the scales or the index `operand` in, and whether it may, from number `first` of a
+/// word of the former on, or of the latter's entries.
+static std::pair<uint32_t, bool> entriesOf(const MatrixUnit &unit, const UnitOperand &operand, int64_t first,
+                                           const CopyEngine *engine) {
+  if (findsIndexInBlock(unit)) {
+    const int64_t words = wordsOfIndex(unit), all = engine ? imageOf(unit, operand, *engine).entries : words;
+    return {static_cast<uint32_t>(words), first >= 0 && first % words == 0 && first + words <= all};
+  }
+  const int64_t blocks = unit.k / unit.scales->block;
+  return {static_cast<uint32_t>(operand.layout.numElements() / blocks),
+          first >= 0 && (first + blocks) * bitWidth(operand.element) <= 32};
+}
+
+/// The scales, or the index, that an instruction finds in the memory: copies before it have brought them. False:
+/// misuse.
 static bool findScales(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame, AccumulatorIssue &issue,
                        uint32_t agent) {
   AccumulatorMemory &memory = lane.block->accumulatorMemory;
-  const int64_t blocks = runner.unit.scales ? runner.unit.k / runner.unit.scales->block : 1;
+  const CopyEngine *engine = scaleEngine(runner.unit, lane.machine->kernels->chip->graph());
+  const char *what = findsIndexInBlock(runner.unit) ? "the index of A" : "scales";
   for (int i = 3; i < runner.operands(); ++i) {
     MemoryOperand given;
     std::memcpy(&given, frame + runner.memoryOffset(i), sizeof(given));
-    const UnitOperand &scale = *runner.unit.besides()[i - 3];
-    const auto count = static_cast<uint32_t>(scale.layout.numElements() / blocks);
+    const auto [count, isInside] = entriesOf(runner.unit, *runner.unit.besides()[i - 3], given.pitch, engine);
     AccumulatorIssue::Scales &own = issue.scales[i - 3];
     own.entry = given.address & entryMask;
     own.first = static_cast<uint32_t>(given.pitch);
-    if (given.address >> rowBits || !areTaken(memory, own.entry, count) || given.pitch < 0 ||
-        (given.pitch + blocks) * bitWidth(scale.element) > 32) {
-      misuse(lane, site,
-             formatv("{0} finds scales in {1} entries at {2:x}, from number {3} of a word on, which the block has not "
-                     "taken together, or which is beyond the word",
-                     lane.machine->name(lane), count, given.address, given.pitch));
+    if (given.address >> rowBits || !isInside || !areTaken(memory, beginOf(runner.unit, own), count)) {
+      misuse(
+          lane, site,
+          formatv("{0} finds {4} in {1} entries at {2:x}, from number {3} on, which the block has not taken together, "
+                  "or which is beyond a word of scales, or what a copy brings of an index",
+                  lane.machine->name(lane), count, given.address, given.pitch, what));
       return false;
     }
     bool told = false;
-    for (uint32_t entry = own.entry; entry < own.entry + count; ++entry) {
+    const uint32_t begin = beginOf(runner.unit, own);
+    for (uint32_t entry = begin; entry < begin + count; ++entry) {
       AccumulatorMemory::Entry &each = memory.entries[entry];
       if (!each.isCopy && !std::exchange(told, true))
         lane.machine->report(FindingKind::Uninitialised, site, site, [&] {
-          return formatv("{0} finds scales where nothing was copied to", lane.machine->name(lane)).str();
+          return formatv("{0} finds {1} where nothing was copied to", lane.machine->name(lane), what).str();
         });
       if (each.isCopy && each.agent != agent && !knows(lane, each.agent, each.stamp) && !std::exchange(told, true))
-        reportUnit(lane, site, each, "takes scales from");
+        reportUnit(lane, site, each, "takes operands from");
       each.readBy = agent;
       each.readAt = issue.stamp;
     }

@@ -255,9 +255,9 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
       const bool isScale = i > 2;
       if (rest.size() < 1u + isScale || !rest[0].getType().isInteger(32) ||
           (isScale && !rest[1].getType().isInteger(64)))
-        return wrong(Twine("operand ") + Twine(name) +
-                     " is in a memory of the block; expected its address (i32), and " +
-                     (isScale ? "the first of its scales in a word (i64)" : "whether it is added to"));
+        return wrong(
+            Twine("operand ") + Twine(name) + " is in a memory of the block; expected its address (i32), and " +
+            (isScale ? "the first of its scales in a word, or of its entries (i64)" : "whether it is added to"));
       auto put = [&](size_t field, Value value) {
         storeInternal(builder, loc(), value, at(builder, loc(), memory, runner.memoryOffset(i) + field));
       };

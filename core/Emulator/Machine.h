@@ -106,7 +106,7 @@ struct AccumulatorIssue {
   Clocks known;                 // by the lane that issued it
   DescribedMatrix operands[2];
   struct Scales {
-    uint32_t entry = 0, first = 0; // the first entry; the first scale that the instruction takes of a word
+    uint32_t entry = 0, first = 0; // the first entry; the first scale of a word that the instruction takes, or entry
   } scales[2];                     // in the order of the record's
   void run() const;
 

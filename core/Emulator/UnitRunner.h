@@ -25,7 +25,7 @@
 namespace tilewright {
 
 /// An operand in a scratchpad or accumulator memory: a row-major tile, or what a descriptor says. Of scales in an
-/// accumulator memory `pitch` is the first one that the instruction takes of a word.
+/// accumulator memory `pitch` is the first one that the instruction takes of a word, of an index there its first entry.
 struct MemoryOperand {
   enum Form : int64_t { Rows, LinesAlongFree, LinesAlongK };
   uint64_t address = 0; // or the descriptor

@@ -185,7 +185,36 @@ static void checkScales(const MatrixUnit &unit, Messages &messages) {
   }
 }
 
-/// The index of a sparse A: integers over the lanes of C. A lies there, too, or where the unit reads it by itself.
+/// The index of a sparse A in the memory of the accumulators: whole words of each row, in the order of bits.
+static void checkIndexInBlock(const MatrixUnit &unit, const UnitOperand &index, Messages &messages) {
+  if (index.memory != unit.c.memory)
+    messages.push_back(formatv("field 'indexA' lies in the memory '{0}' and field 'c' in '{1}'; a unit finds an index "
+                               "where it adds up",
+                               index.memory, unit.c.memory));
+  if (!index.storage.empty())
+    messages.push_back(formatv("field 'indexA' has the 'storage' \"{0}\"; in a memory of the block places lie side by "
+                               "side in words, without one",
+                               index.storage));
+  const int64_t bits = index.layout.numElements() * unit.sparsity->placeBits(), word = 8 * ScaleImage::wordBytes;
+  if (bits % word != 0 || !llvm::isPowerOf2_64(bits))
+    messages.push_back(formatv("field 'indexA' has {0} bits of places for a row of the memory; they are words of {1} "
+                               "bits, a power of two of them",
+                               bits, word));
+  auto isBit = [](const Position &base) {
+    return (base.row == 0 && llvm::isPowerOf2_64(base.col)) || (base.col == 0 && llvm::isPowerOf2_64(base.row));
+  };
+  if (!index.layout.repeats.empty() || !llvm::all_of(index.layout.lanes, isBit) ||
+      !llvm::all_of(index.layout.elements, isBit))
+    messages.push_back(
+        "the layout of field 'indexA' has repetitions, or bases that are not one bit of a row or column; "
+        "in a memory of the block an index is in the order of bits");
+  if (unit.scales)
+    messages.push_back("fields 'indexA' and 'scaleB' are both found in a memory of the block, which no stage plans; "
+                       "leave one out");
+}
+
+/// The index of a sparse A: integers over the lanes of C, or in the memory where the unit adds up. A lies over lanes,
+/// too, or where the unit reads it by itself.
 static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
   const bool isTaken = llvm::is_contained(unit.emit.arguments, "IndexA");
   if (!unit.sparsity) {
@@ -201,13 +230,15 @@ static void checkSparsity(const MatrixUnit &unit, Messages &messages) {
   if (isFloat(index.element) || isSigned(index.element) || bitWidth(index.element) != 8)
     messages.push_back(
         formatv("field 'indexA' holds {0}; places of elements in a group are bytes, u8", elementName(index.element)));
-  if (index.residence != Residence::LaneRegisters || unit.scopeLevel.empty())
+  if (findsIndexInBlock(unit))
+    checkIndexInBlock(unit, index, messages);
+  else if (index.residence != Residence::LaneRegisters || unit.scopeLevel.empty())
     messages.push_back("field 'indexA' describes places of elements, but does not lie in registers over the lanes of a "
                        "'scope'; the index of a sparse operand is InRegisters<...> of a Group<...>");
   if (unit.a.residence != Residence::LaneRegisters && unit.a.residence != Residence::Scratchpad)
     messages.push_back("field 'indexA' describes places of elements, but field 'a' lies neither in registers over "
                        "lanes nor in a scratchpad; a sparse operand is InRegisters<...> or InScratchpad<...>");
-  if (unit.a.residence == Residence::Scratchpad && index.storage.empty())
+  if (unit.a.residence == Residence::Scratchpad && index.storage.empty() && !findsIndexInBlock(unit))
     messages.push_back("field 'indexA' has no 'storage', the register in which a unit that reads A in a scratchpad "
                        "takes the places of a lane; give it one, such as \"i32\"");
   if (index.layout.numLanes() != unit.c.layout.numLanes())
@@ -373,9 +404,12 @@ static void checkReadBack(const Memory &memory, const MatrixUnit &unit, Messages
   if (findsScalesInBlock(unit))
     for (const UnitOperand *scale : unit.scales->operands())
       columns += scale->layout.numElements() / (unit.k / unit.scales->block);
+  if (findsIndexInBlock(unit))
+    columns += wordsOfIndex(unit);
   if (memory.entryBytes != 4 * lanes || bitWidth(unit.c.element) != 32 || !accumulatorEntries(memory, columns))
     messages.push_back(formatv(
-        "unit '{0}': {1} lanes read {2} words each, accumulators of field 'c' ({3}) and scales, in the memory '{4}', "
+        "unit '{0}': {1} lanes read {2} words each, accumulators of field 'c' ({3}) and what is beside them, in the "
+        "memory '{4}', "
         "which has {5} "
         "entries of {6} bytes in {7} banks; it must have as many entries at least, of 4 bytes for each lane, in "
         "banks that divide them, and the accumulators 32 bits",
@@ -467,11 +501,19 @@ static void checkPaths(const ChipTable &chip, const MachineGraph &graph, const M
       messages.push_back(formatv("unit '{0}': field '{1}' lies in the memory '{2}', but field 'copies' has no path of "
                                  "engines from a global memory to it; add a CopyEngine<..., \"{2}\">",
                                  unit.name, field, operand->memory));
-  if (findsScalesInBlock(unit) && !scaleEngine(unit, graph))
-    messages.push_back(formatv("unit '{0}': it finds scales in the memory '{1}', but field 'copies' has no engine with "
-                               "one size of 'accessBytes' that brings them from the scratchpad of a block; add a "
-                               "CopyEngine<..., \"{1}\">",
-                               unit.name, unit.c.memory));
+  const CopyEngine *brings = findsBesidesInBlock(unit) ? scaleEngine(unit, graph) : nullptr;
+  const int64_t words = findsIndexInBlock(unit) ? wordsOfIndex(unit) : 0; // 0 also of an index that is refused
+  if (brings && words && brings->accessBytes.front() % (ScaleImage::wordBytes * words))
+    messages.push_back(
+        formatv("unit '{0}': its index takes {1} words of a row, but engine '{2}' brings {3} bytes of it; "
+                "it brings whole indexes",
+                unit.name, words, brings->name, brings->accessBytes.front()));
+  if (findsBesidesInBlock(unit) && !brings)
+    messages.push_back(
+        formatv("unit '{0}': it finds scales or an index in the memory '{1}', but field 'copies' has no engine with "
+                "one size of 'accessBytes' that brings them from the scratchpad of a block; add a "
+                "CopyEngine<..., \"{1}\">",
+                unit.name, unit.c.memory));
   bool leaves = !chip.vectorOps.empty() || llvm::any_of(chip.copies, [&](const CopyEngine &copy) {
     return copy.from == unit.c.memory;
   }) || llvm::any_of(chip.memories, [](const Memory &memory) { return memory.kind == MemoryKind::RegisterFile; });

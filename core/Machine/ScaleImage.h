@@ -1,4 +1,4 @@
-//===- ScaleImage.h - Scales in a memory of the block -----------*- C++ -*-===//
+//===- ScaleImage.h - Operands in the memory of accumulators ----*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,6 +15,12 @@
 ///
 /// An engine brings them from the scratchpad, `access` bytes of each row at a time. What it copies is an image: rows
 /// of `access` bytes, lane after lane, entries side by side; further entries in further images.
+///
+/// A unit may find the index of a sparse A there, too. Its layout has a lane for each row of the memory. The places of
+/// a lane lie side by side from the lowest bit of the first word on, and an access has those of several instructions
+/// that follow each other along k:
+///
+///   row l   [k 0..31][k 32..63][k 64..95][k 96..127]    two of four, a word for the 16 kept ones of 32
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,16 +43,28 @@ inline bool findsScalesInBlock(const MatrixUnit &unit) {
   return true;
 }
 
-/// How the scales of one operand of an instruction lie in the scratchpad, from where an engine brings them.
+/// Whether the unit finds the index of its sparse A there.
+inline bool findsIndexInBlock(const MatrixUnit &unit) {
+  return unit.sparsity && accumulatesInBlock(unit) && unit.sparsity->index.residence == Residence::Accumulator;
+}
+/// Whether it finds all that it takes beside A, B and C there, and takes something.
+inline bool findsBesidesInBlock(const MatrixUnit &unit) {
+  return unit.sparsity ? findsIndexInBlock(unit) && !unit.scales : findsScalesInBlock(unit);
+}
+
+/// How the scales of one operand of an instruction, or the index, lie in the scratchpad, from where an engine brings
+/// them.
 struct ScaleImage {
   static constexpr int64_t wordBytes = 4;
 
   int64_t lanes = 1;        // rows of an image
-  int64_t entries = 1;      // that the scales take, whole accesses
+  int64_t entries = 1;      // that the operand takes, whole accesses
   int64_t access = 1;       // bytes of a row
-  int64_t blocksOfWord = 1; // along k
+  int64_t blocksOfWord = 1; // scales along k
   int64_t blocksOfUnit = 1; // of these, those of one instruction
-  int64_t elementBytes = 1;
+  int64_t elementBytes = 1; // of an array of images
+  int64_t numbered = 1; // bytes of what an instruction numbers to say where in a row its own begin: scales, or words
+  int64_t depth = 1;    // of the sum, that an image of one word (access) of each row serves
 
   int64_t entriesOfAccess() const { return access / wordBytes; }
   /// Bytes of an image, and of all images of the operand.
@@ -76,16 +94,28 @@ inline const CopyEngine *scaleEngine(const MatrixUnit &unit, const MachineGraph 
   return nullptr;
 }
 
-/// The image of the scales of A, or of B, of a unit that finds them in a memory of the block, as `engine` copies it.
-inline ScaleImage scaleImage(const MatrixUnit &unit, bool isA, const CopyEngine &engine) {
-  const UnitOperand &scale = isA ? unit.scales->a : unit.scales->b;
+/// Words of a row that the index of an instruction takes.
+inline int64_t wordsOfIndex(const MatrixUnit &unit) {
+  return unit.sparsity->index.layout.numElements() * unit.sparsity->placeBits() / (8 * ScaleImage::wordBytes);
+}
+
+/// The image of `operand`, scales or the index of a unit that finds them in a memory of the block, as `engine` copies
+/// it.
+inline ScaleImage imageOf(const MatrixUnit &unit, const UnitOperand &operand, const CopyEngine &engine) {
   ScaleImage image;
-  image.lanes = scale.layout.numLanes();
-  image.elementBytes = bitWidth(scale.element) / 8;
+  image.lanes = operand.layout.numLanes();
+  image.access = engine.accessBytes.front();
+  if (unit.sparsity && &operand == &unit.sparsity->index) {
+    image.entries = image.entriesOfAccess();
+    image.numbered = ScaleImage::wordBytes;
+    image.depth = image.entries / wordsOfIndex(unit) * unit.k;
+    return image;
+  }
+  image.elementBytes = image.numbered = bitWidth(operand.element) / 8;
   image.blocksOfUnit = unit.k / unit.scales->block;
   image.blocksOfWord = ScaleImage::wordBytes / image.elementBytes;
-  image.access = engine.accessBytes.front();
-  image.entries = llvm::alignTo(scale.layout.numElements() / image.blocksOfUnit, image.entriesOfAccess());
+  image.depth = unit.scales->block * image.blocksOfWord;
+  image.entries = llvm::alignTo(operand.layout.numElements() / image.blocksOfUnit, image.entriesOfAccess());
   return image;
 }
 

@@ -15,7 +15,6 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Pipelines/Lowering.h"
 #include "core/Pipelines/TileCanonicalization.h"
-#include "core/Transforms/Lower/LLVM/LeaveInvariants.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"

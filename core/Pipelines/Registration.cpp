@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Interfaces.h"
-#include "core/Transforms/Lower/LLVM/LeaveInvariants.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -63,7 +62,6 @@ DialectRegistry tilewright::programDialects() {
 
 void tilewright::registerAllPasses() {
   registerTilewrightPasses();
-  registerLeaveInvariants();
   PassPipelineRegistration<>("tw-import", "Stage 1: tensor programs to linalg.generic on tensors",
                              [](mlir::OpPassManager &pm) { buildImportPipeline(pm); });
   PassPipelineRegistration<>("tw-affine", "Stage 2: tensors to affine nests in kernels", buildAffinePipeline);

@@ -50,7 +50,7 @@ def TensorLoad : CopyEngine<"tensor", "register"> {
   let source = Guess<"a word of each of 128 rows a clock; latency of twice shared memory's">;
   let emit = MlirOp<"nvvm.tcgen05.ld", ["Ptr"]>;
 }
-/// tcgen05.cp.32x128b.warpx4: 32 lines of 16 bytes, which the rows of each warp get.
+/// tcgen05.cp.32x128b.warpx4: 32 lines of 16 bytes, which the rows of each warp get; and .128x128b, of 128 lines.
 def TensorScales : CopyEngine<"shared", "tensor"> {
   let completion = Barrier;
   let accessBytes = [16];
@@ -119,6 +119,10 @@ defvar OrderedUnits = SparseOf<"mma_sp_ordered">.ada;
 defvar SparseGroupUnits = !foldl([]<MatrixUnit>, [32, 64, 128, 192, 256], sofar, n, !listconcat(sofar, !foreach(each,
     ["32_f16_f32", "32_bf16_f32", "64_i8_i32", "64_u8_i32", "64_e4m3_f32", "64_e5m2_f32", "64_e4m3_e5m2_f32", "64_e5m2_e4m3_f32"],
     !cast<MatrixUnit>("wgmma_sp_m64n" # n # "k" # each))));
+
+defvar SparseBlockUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar, !foreach(each,
+    ["32_f16_f32", "32_bf16_f32", "64_i8_i32", "64_u8_i32", "64_e4m3_f32", "64_e5m2_f32", "64_e4m3_e5m2_f32", "64_e5m2_e4m3_f32"],
+    !cast<MatrixUnit>("tcgen05_sp_m128n" # n # "k" # each))));
 
 /// Those with scales: of each width of a tile one type for both operands, of some all pairs.
 defvar ScaledUnits = !foldl([]<MatrixUnit>, [32, 64, 96, 128, 192, 256], sofar, n, !listconcat(sofar,
@@ -318,7 +322,7 @@ def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227,
   let summary = "NVIDIA B200 (Blackwell)";
   let memories = GpuMemories<180, 8000, 1965, 126, 8000, 227, SheetB200>.each # [TensorMemoryOf];
   let copies = [CpAsync, LdMatrix, TmaLoad, TensorLoad, TensorScales];
-  let units = BlackwellUnits # OrderedUnits;
+  let units = BlackwellUnits # OrderedUnits # SparseBlockUnits;
   let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ordered # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;

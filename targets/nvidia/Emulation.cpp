@@ -116,11 +116,13 @@ static void emulateTensorMemory(EmulationTable &table) {
   });
   table.on(NVVM::Tcgen05CpOp::getOperationName(), [=](Operation *op, EmulationBuilder &b) {
     auto copy = cast<NVVM::Tcgen05CpOp>(op);
-    if (copy.getShape() != NVVM::Tcgen05CpShape::SHAPE_32x128b ||
-        copy.getMulticast() != NVVM::Tcgen05CpMulticast::WARPX4 || copy.getGroup() != NVVM::CTAGroupKind::CTA_1 ||
-        copy.getSrcFormat())
-      return b.refuse("only copies of 32 lines of 16 bytes to the rows of all warps are known");
-    b.copyToAccumulators(addressOf(b, copy.getTaddr()), copy.getSmemDesc(), 32, 16);
+    const bool toAllWarps = copy.getShape() == NVVM::Tcgen05CpShape::SHAPE_32x128b &&
+                            copy.getMulticast() == NVVM::Tcgen05CpMulticast::WARPX4;
+    const bool toAllRows = copy.getShape() == NVVM::Tcgen05CpShape::SHAPE_128x128b &&
+                           copy.getMulticast() == NVVM::Tcgen05CpMulticast::NONE;
+    if ((!toAllWarps && !toAllRows) || copy.getGroup() != NVVM::CTAGroupKind::CTA_1 || copy.getSrcFormat())
+      return b.refuse("only copies of lines of 16 bytes, of 32 to the rows of all warps or of 128, are known");
+    b.copyToAccumulators(addressOf(b, copy.getTaddr()), copy.getSmemDesc(), toAllWarps ? 32 : 128, 16);
     return success();
   });
   table.on(NVVM::Tcgen05CommitOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {

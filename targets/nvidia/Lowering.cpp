@@ -298,11 +298,13 @@ public:
   }
   bool copyScales(OpBuilder &builder, Location loc, Value described, Value address, int64_t rows,
                   int64_t bytes) const override {
-    if (!hasTensorMemory || rows != 32 || bytes != 16)
+    const bool toAllWarps = rows == 32;
+    if (!hasTensorMemory || (!toAllWarps && rows != 128) || bytes != 16)
       return false;
-    NVVM::Tcgen05CpOp::create(builder, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
-                              NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
-                              tensorPointer(builder, loc, address), described);
+    NVVM::Tcgen05CpOp::create(
+        builder, loc, toAllWarps ? NVVM::Tcgen05CpShape::SHAPE_32x128b : NVVM::Tcgen05CpShape::SHAPE_128x128b,
+        NVVM::CTAGroupKind::CTA_1, toAllWarps ? NVVM::Tcgen05CpMulticast::WARPX4 : NVVM::Tcgen05CpMulticast::NONE,
+        NVVM::Tcgen05CpSrcFormatAttr(), tensorPointer(builder, loc, address), described);
     return true;
   }
   /// Bits 7-9 and 10-12 types of A and B, 15 and 16 lines of A and B along the free dimension, 17-22 n / 8, 24-28 m /
@@ -355,11 +357,29 @@ public:
                                accumulates, Value(), Value());
     return true;
   }
+  /// The dialect's op for it has no constant selector. Beside the fields of all, bits 0-1 which of two columns the
+  /// index begins in, where that is one alone ("Sparsity selector"; its address is even), bit 2: A is sparse, bits 4-5
+  /// type of the accumulators.
+  static bool emitSparse(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
+                         bool bKInner, Value address, Value accumulates, const ScalesInBlock &index) {
+    const int64_t fields = fieldsOf(unit, aKInner, bKInner) | index.first % 2 | 1 << 2 |
+                           int64_t(unit.c.element == ElementKind::I32 ? 2 : 1) << 4;
+    Value column = LLVM::AddOp::create(builder, loc, index.address, i32(builder, loc, index.first / 2 * 2));
+    LLVM::InlineAsmOp::create(builder, loc, TypeRange(),
+                              ValueRange{address, a, b, column, i32(builder, loc, fields), accumulates},
+                              unit.emit.name + " [$0], $1, $2, [$3], $4, $5;", "r,l,l,r,r,b,~{memory}",
+                              /*has_side_effects=*/true, /*is_align_stack=*/false,
+                              LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    return true;
+  }
   /// Beside these, bits 4-5 and 29-30 the first byte of a word that scales of B and of A stand in, and bit 23: they are
   /// powers of two (else e4m3).
   bool emitScaledUnitInto(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b,
                           bool bKInner, Value address, Value accumulates,
                           ArrayRef<ScalesInBlock> scales) const override {
+    if (unit.sparsity)
+      return scales.size() == 1 &&
+             emitSparse(builder, loc, unit, a, aKInner, b, bKInner, address, accumulates, scales.front());
     if (scales.size() != 2)
       return false;
     const bool arePowers = unit.scales->a.element == ElementKind::F8E8M0;

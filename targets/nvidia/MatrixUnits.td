@@ -255,6 +255,19 @@ class Tcgen05Fours<int n, string kind, int block, Elem scale, string held>
   let a = InLines<f4e2m1, "row", "<32 x i4>">;
   let b = InLines<f4e2m1, "column", "<32 x i4>">;
 }
+/// tcgen05.mma.sp: A keeps two of four elements along k, so that its lines are those of a dense unit of half the k, which takes
+/// the same time. A row of the memory has 32 places of a row of A, of 16-bit elements 16 places of rows r and r + 8 each
+/// ("Sparsity selector"; CuTe's tmem_e_frg).
+class Tcgen05Sparse<int n, Elem ea, Elem eb, Elem sum, int width, string kind> : Tcgen05<n, ea, eb, sum, !div(width, 2)> {
+  let a = Operand<ea, InScratchpad<"shared", ["row"], Swizzles>>;
+  let b = Operand<eb, InScratchpad<"shared", ["row", "column"], Swizzles>>;
+  let sparseKept = 2;
+  let sparseGroup = 4;
+  let indexA = Operand<u8, InAccumulator<"tensor", Layout<[[1, 0], [2, 0], [4, 0],
+      !if(!eq(width, 16), [0, 8], [8, 0]), [16, 0], [32, 0], [64, 0]],
+      [[0, 1], [0, 2], [0, 4]] # !if(!eq(width, 16), [[8, 0]], [[0, 8], [0, 16]])>>>;
+  let emit = InlineAsm<"tcgen05.mma.sp.cta_group::1.kind::" # kind, ["C", "DescA", "DescB", "IndexA", "UseC"]>;
+}
 foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
     def tcgen05_m128n # n # k16_ # e # _f32 : Tcgen05<n, e, e, f32, 16>;
@@ -267,6 +280,14 @@ foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   def tcgen05_m128n # n # k32_e5m2_e4m3_f32 : Tcgen05<n, f8e5m2, f8e4m3, f32, 8>;
 }
 foreach n = [32, 64, 96, 128, 192, 256] in {
+  foreach e = [f16, bf16] in
+    def tcgen05_sp_m128n # n # k32_ # e # _f32 : Tcgen05Sparse<n, e, e, f32, 16, "f16">;
+  foreach e = [i8, u8] in
+    def tcgen05_sp_m128n # n # k64_ # e # _i32 : Tcgen05Sparse<n, e, e, i32, 8, "i8">;
+  def tcgen05_sp_m128n # n # k64_e4m3_f32 : Tcgen05Sparse<n, f8e4m3, f8e4m3, f32, 8, "f8f6f4">;
+  def tcgen05_sp_m128n # n # k64_e5m2_f32 : Tcgen05Sparse<n, f8e5m2, f8e5m2, f32, 8, "f8f6f4">;
+  def tcgen05_sp_m128n # n # k64_e4m3_e5m2_f32 : Tcgen05Sparse<n, f8e4m3, f8e5m2, f32, 8, "f8f6f4">;
+  def tcgen05_sp_m128n # n # k64_e5m2_e4m3_f32 : Tcgen05Sparse<n, f8e5m2, f8e4m3, f32, 8, "f8f6f4">;
   foreach x = MxFormats in
     def tcgen05_m128n # n # k32_mx_ # x.name # _f32 : Tcgen05Mx<n, x, x>;
   def tcgen05_m128n # n # k64_mxf4_f32 : Tcgen05Fours<n, "mxf4", 32, f8e8m0, "">;

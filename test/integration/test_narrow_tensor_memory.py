@@ -76,6 +76,24 @@ def test_right_in_every_mode(shape, types, block, tile, tool, tmp_path):
     assert unit_issues(kernels(report)[-1], f"{unit}_f32") > 0, kernels(report)[-1]["units"]
 
 
+def test_scales_of_nan(tool, tmp_path):
+    """Of either sign, beside scales of both signs: the sign goes to elements, of which none is NaN, and the magnitude stays NaN."""
+    m, n, k = 130, 72, 528
+    (a, left), (b, right) = (operands_of_sixteens(rows, k, rows) for rows in (m, n))
+    places = [(a[1], left, 5, 3, 0x7F), (a[1], left, 129, 32, 0xFF), (b[1], right, 7, 0, 0xFF), (b[1], right, 64, 9, 0x7F)]
+    for scale, wide, row, block, code in places:
+        scale.view(np.uint8)[row, block] = code
+        wide[row, 16 * block:16 * block + 16] = np.nan
+    exact, size = left @ right.T, np.abs(left) @ np.abs(right).T
+    text = sixteens(forced(ragged(m, n, k, F4, F4), "group=4,block_m=128,block_n=64,block_k=256"), k)
+    got = run(tool, tmp_path, text, [*a, *b], [F4, E4, F4, E4], "f32", *DEVICE)
+    known = np.ones((m, n), bool)
+    known[[5, 129], :] = known[:, [7, 64]] = False
+    assert np.array_equal(~np.isnan(exact), known) and np.array_equal(~np.isnan(got), known)
+    assert np.all(np.abs(got - exact)[known] <= (k + 2) * 2.0**-23 * size[known])
+    assert "_nvf4_" in contraction(tool, tmp_path / "program.mlir")["choice"]["unit"]
+
+
 def test_the_proof(tool, tmp_path):
     path = tmp_path / "program.mlir"
     path.write_text(forced(ragged(150, 100, 544, F4, F4), "group=4,block_m=128,block_n=64,block_k=256"))

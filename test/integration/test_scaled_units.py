@@ -54,8 +54,8 @@ def program(m, n, k, a, b, of_a, of_b, block):
     }}"""
 
 
-def drawn(m, n, k, a, b, of_a, of_b, block):
-    """Arrays, their types, and both scaled operands in float64."""
+def drawn(m, n, k, a, b, of_a, of_b, block, signed=False):
+    """Arrays, their types, and both scaled operands in float64; `signed`: scales of both signs, if their type has one, and NaN."""
     random = np.random.default_rng(3)
     arrays, kinds, wide = [], [a, b], []
     for rows, kind in ((m, a), (n, b)):
@@ -65,6 +65,14 @@ def drawn(m, n, k, a, b, of_a, of_b, block):
         if kind:
             scale = np.exp2(random.integers(-6, 6, (rows, -(-k // block)))) * (1 if kind == POWER else random.integers(8, 16, (rows, -(-k // block))) / 8)
             scale = scale.astype(dtype(kind))
+            if signed:
+                code = scale.view(np.uint32 if kind == SINGLE else np.uint8)
+                sign = 1 << 8 * code.itemsize - 1
+                if kind != POWER:
+                    code |= sign * random.integers(0, 2, code.shape).astype(code.dtype)
+                scale[5, 0] = np.nan
+                scale[rows - 1, -1] = np.nan
+                code[5, 0] |= sign
             arrays.append(scale)
             kinds.append(kind)
             factors = np.repeat(scale.astype(np.float64), block, axis=1)[:, :k]
@@ -103,6 +111,28 @@ def test_one_scale_may_serve_several_instructions(unit, a, b, of_a, of_b, block,
 def test_other_scales_are_no_operands(of_a, of_b, block, tool, tmp_path):
     """Of the other side, of other blocks, of another type, of both sides: no unit takes these for A and B of f8E4M3FN."""
     assert all(unit == "scaled.fma_f32" for unit in unit_of(program(64, 64, 128, E4, E4, of_a, of_b, block), tool, tmp_path))
+
+
+#: Chips with a unit for some of these scales, or none, where operands are scaled in buffers or as they are packed.
+CHIPS = ["scaled:scaled1", "cpu:host", "nvidia:H200", "nvidia:B200", "amd:MI300X", "amd:MI350", "accelerator:npu"]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("unit, a, b, of_a, of_b, block", KINDS)
+def test_scales_of_both_signs_and_nan(unit, a, b, of_a, of_b, block, chip, tool, tmp_path, monkeypatch):
+    """A scale of NaN, of either sign, makes NaN of the results of its row or column alone."""
+    monkeypatch.setenv("TILEWRIGHT_TARGET_PATH", str(BUILD / "lib" / "tilewright"))
+    m, n, k = 45, 70, 288
+    arrays, kinds, left, right = drawn(m, n, k, a, b, of_a, of_b, block, signed=True)
+    exact, size = left @ right.T, np.abs(left) @ np.abs(right).T
+    where = CHIP if chip.startswith("scaled") else ["--target", chip]
+    device = [] if chip.startswith("cpu") else ["--device", "emulator"]
+    got = run(tool, tmp_path, program(m, n, k, a, b, of_a, of_b, block), arrays, kinds, "f32", *where, *device)
+    known = np.ones((m, n), bool)
+    known[[5, m - 1] if of_a else [], :] = False
+    known[:, [5, n - 1] if of_b else []] = False
+    assert np.array_equal(~np.isnan(exact), known) and np.array_equal(~np.isnan(got), known)
+    assert np.all(np.abs(got - exact)[known] <= (k + 4) * 2.0**-23 * size[known])
 
 
 def test_conformance(tool):

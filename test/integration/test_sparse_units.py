@@ -1,6 +1,6 @@
 """Products whose one factor keeps two of four elements along k: found by access maps and the choice in the body, computed by
-units that take an index (MI300X's SMFMAC, RX9070's SWMMAC, NVIDIA's mma.sp, which takes one of two of tf32, and wgmma.sp of a
-group of subgroups), right on every chip without one too."""
+units that take an index (MI300X's SMFMAC, RX9070's SWMMAC, NVIDIA's mma.sp, which takes one of two of tf32, wgmma.sp of a
+group of subgroups and tcgen05.mma.sp with its index in tensor memory), right on every chip without one too."""
 
 import json
 
@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD
 from float8 import dtype
-from lanes import ARCHITECTURES, PTXAS, report_without_spills
+from lanes import ARCHITECTURES, PTXAS, emulate, kernels, report_without_spills, sites
 from test_float8 import run, where
 
 FLOATS = ("addf", "mulf", "extf", "f32", "0.0")
@@ -166,6 +166,49 @@ def test_units_of_groups(kind, chip, unit, sizes, across, tool, tmp_path):
         report_without_spills(code, ARCHITECTURES[chip])
 
 
+#: The same of units that find the places in a memory of the block.
+BLOCKS = [("f16", "k32_f16_f32", (128, 256, 256), False), ("bf16", "k32_bf16_f32", (200, 136, 224), True),
+          ("i8", "k64_i8_i32", (200, 144, 288), False), ("f8E4M3FN", "k64_e4m3_f32", (256, 64, 256), False),
+          ("f8E5M2", "k64_e5m2_f32", (96, 48, 416), False), ("f16", "k32_f16_f32", (300, 72, 208), False)]
+
+
+@pytest.mark.parametrize("kind, unit, sizes, across", BLOCKS)
+def test_units_of_a_block(kind, unit, sizes, across, tool, tmp_path):
+    text = check(*sizes, kind, "nvidia:B200", tool, tmp_path, by_groups=True, across=across)
+    (name,) = unit_of(text, "nvidia:B200", tool, tmp_path)
+    assert name.startswith("tcgen05_sp_m128n") and name.endswith(unit)
+    if PTXAS:
+        code = tmp_path / "program.ptx"
+        tool("tw-compile", tmp_path / "program.mlir", "--target", "nvidia:B200", "-o", code)
+        ptx = code.read_text()
+        variant = "f16" if unit.startswith("k32") else "i8" if kind == "i8" else "f8f6f4"
+        assert ptx.count(f"tcgen05.mma.sp.cta_group::1.kind::{variant} ") >= 2 and "tcgen05.cp.cta_group::1.128x128b " in ptx
+        report_without_spills(code, ARCHITECTURES["B200"])
+
+
+@pytest.mark.parametrize("tile", ["block_m=128,block_n=64,stages=2", "block_m=256,block_n=32", "block_m=256,block_n=96,subgroups_m=1",
+                                  "block_m=128,block_n=32,persistent_blocks=2,stages=2"])
+@pytest.mark.parametrize("kind", ["f16", "i8"])
+def test_units_of_a_block_in_every_order(kind, tile, tool, tmp_path):
+    """One and two units of a group, two groups, several tiles of a block; rests in m, n and k; and the launch that packs places."""
+    path, (m, n, k) = tmp_path / "program.mlir", (300, 100, 352)
+    path.write_text(of_groups(program(m, n, k, kind)).replace("group=4", f"group=4,{tile}"))
+    report = emulate(tool, path, "nvidia:B200", "--modes")
+    places, product = kernels(report)
+    rows, steps = int(tile.partition(",")[0].removeprefix("block_m=")), -(-k // (64 if kind == "f16" else 128))
+    # Of images of 16 bytes a row: what a step takes, once.
+    assert sum(site["bytes"] for site in sites(places, writes=True)) == -(-m // rows) * rows * steps * (8 if kind == "f16" else 16)
+    assert sum(each["issues"] for each in product["units"] if "tcgen05_sp_" in each["unit"]) > 0
+    tool("tw-run", path, *where("nvidia:B200"), "--prove=require")
+
+
+def test_a_unit_of_a_block_takes_the_second_factor_and_an_epilogue(tool, tmp_path):
+    text = check(64, 256, 192, "f16", "nvidia:B200", tool, tmp_path, first=False, by_groups=True)
+    assert unit_of(text, "nvidia:B200", tool, tmp_path)[0].startswith("tcgen05_sp_")
+    text = check(64, 48, 256, "f16", "nvidia:B200", tool, tmp_path, tail=RELU, by_groups=True)
+    assert unit_of(text, "nvidia:B200", tool, tmp_path)[0].startswith("tcgen05_sp_")
+
+
 def test_a_group_takes_the_second_factor_and_an_epilogue(tool, tmp_path):
     text = check(64, 192, 192, "f16", "nvidia:H200", tool, tmp_path, first=False, by_groups=True)
     assert unit_of(text, "nvidia:H200", tool, tmp_path)[0].startswith("wgmma_sp_")
@@ -253,10 +296,10 @@ def test_counts_are_those_of_the_plan(target, unit, size, tool, tmp_path):
 
 
 @pytest.mark.parametrize("target, unit, least, most", [("amd:MI300X", "smfmac", 0.5, 0.6), ("nvidia:RTX5090", "mma_sp", 0.5, 0.6),
-                                                       ("nvidia:H200", "wgmma_sp", 0.9, 0.99)])
-def test_a_large_product_takes_less_time(target, unit, least, most, tool, tmp_path):
+                                                       ("nvidia:H200", "wgmma_sp", 0.9, 0.99), ("nvidia:B200", "tcgen05_sp", 1.0, 1.15)])
+def test_time_of_a_large_product(target, unit, least, most, tool, tmp_path):
     """In the plans: half, where what multiplies half as often and reads half of A is not bound by anything else; on H200 reads
-    of B bind it (docs/quantisation.md)."""
+    of B bind it, and on B200 the memory of accumulators has no room for the dense tile beside places (docs/quantisation.md)."""
     size, seconds = 4096, {}
     dense = f"""func.func @f(%a: tensor<{size}x{size}xf16>, %b: tensor<{size}x{size}xf16>, %c: tensor<{size}x{size}xf32>) -> tensor<{size}x{size}xf32> {{
       %r = linalg.matmul ins(%a, %b : tensor<{size}x{size}xf16>, tensor<{size}x{size}xf16>) outs(%c : tensor<{size}x{size}xf32>)

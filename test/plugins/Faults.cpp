@@ -361,6 +361,7 @@ const Fault faults[] = {
     {"order-of-k", "nvidia:A100", orderOfK},
     {"wrong-signedness", "nvidia:A100", wrongSignedness},
     {"wrong-index", "nvidia:H100", wrongIndex},
+    {"wrong-index-in-block", "nvidia:B200", wrongIndex},
     {"missing-zero-fill", "nvidia:A100", nullptr, LaneFault::ZeroFill},
     {"missing-wait", "nvidia:A100", nullptr, LaneFault::Wait},
     {"missing-barrier", "amd:MI300X", nullptr, LaneFault::Barrier},

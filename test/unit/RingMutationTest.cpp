@@ -422,6 +422,14 @@ TEST(Ring, EachBarrierOfASparseProductIsNeeded) {
   eachStepIsNeeded("nvidia:H100", p.text(), p.run(), forceTile(64, 32) + ",cluster=1,stages=2", "nvvm.barrier", 2);
 }
 
+/// The index of a sparse A beside the accumulators, and all that orders the copy and the units around it.
+TEST(Ring, EachCopyOfAnIndexIsNeeded) {
+  const SparseProduct p{128, 64, 192};
+  const std::string plan = forceTile(128, 64) + ",stages=2";
+  eachStepIsNeeded("nvidia:B200", p.text(), p.run(), plan, "tcgen05.cp", 1);
+  eachStepIsNeeded("nvidia:B200", p.text(), p.run(), plan);
+}
+
 /// Scales of all stages in the same entries: copies are in no order with the units that find those of the step before.
 TEST(Ring, ScalesOfEachStageHaveEntriesOfTheirOwn) {
   const ScaledProduct p{128, 32, 512};

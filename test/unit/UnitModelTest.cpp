@@ -357,5 +357,5 @@ TEST(UnitModel, ASparseUnitReadsWhatItsIndexSays) {
     index.bytes = other.bytes;
     EXPECT_NE(run(), expected) << unit.name;
   }
-  EXPECT_GE(sparse, 14 + 8 + 2 * 10 + 40); // of CDNA3, RDNA4, mma.sp and wgmma.sp
+  EXPECT_GE(sparse, 14 + 8 + 2 * 10 + 40 + 48); // of CDNA3, RDNA4, mma.sp, wgmma.sp and tcgen05.mma.sp
 }

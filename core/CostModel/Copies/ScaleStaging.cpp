@@ -22,9 +22,10 @@ namespace {
 /// Dimensions of an array of images beside those of outer loops: tiles of the free dimension, steps, lines, bytes.
 constexpr int64_t imageRank = 4;
 
-/// One operand with scales.
+/// The scales of one operand, or the index of A.
 struct ScaledSide {
-  const ContractionOperand *operand;
+  const Access *access; // of their array
+  double bytes;         // of it, each once
   ScaleImage image;
   unsigned freeDim;
   int64_t images; // of a block's tile and a step
@@ -36,23 +37,26 @@ struct ScaledSide {
 static SmallVector<ScaledSide, 2> sidesOf(const LaneContractionPlan &plan, const Contraction &c,
                                           const CopyEngine &engine) {
   SmallVector<ScaledSide, 2> sides;
-  auto add = [&](const ContractionOperand &operand, bool isA, unsigned freeDim, int64_t groups, int64_t units,
-                 int64_t block) {
-    const ScaleImage image = scaleImage(*plan.unit, isA, engine);
-    const int64_t own = units * (plan.depth / (plan.unit->scales->block * image.blocksOfWord));
-    sides.push_back({&operand, image, freeDim, groups * own, own, block});
+  auto add = [&](const Access &access, double bytes, const UnitOperand &operand, bool isA) {
+    const ScaleImage image = imageOf(*plan.unit, operand, engine);
+    const int64_t own = (isA ? plan.tilesM : plan.tilesN) * llvm::divideCeil(plan.depth, image.depth);
+    const int64_t groups = isA ? plan.subgroupsM : plan.subgroupsN;
+    sides.push_back(
+        {&access, bytes, image, isA ? plan.mDim : plan.nDim, groups * own, own, isA ? plan.blockM() : plan.blockN()});
   };
   if (c.a.scale)
-    add(c.a, true, plan.mDim, plan.subgroupsM, plan.tilesM, plan.blockM());
+    add(c.a.scale->access, scaleBytes(c, c.a), plan.unit->scales->a, true);
   if (c.b.scale)
-    add(c.b, false, plan.nDim, plan.subgroupsN, plan.tilesN, plan.blockN());
+    add(c.b.scale->access, scaleBytes(c, c.b), plan.unit->scales->b, false);
+  if (c.a.index)
+    add(c.a.index->access, indexBytes(c, c.a), plan.unit->sparsity->index, true);
   return sides;
 }
 
-/// Whether the array of scales is indexed by single loops, of known sizes, that an array of images has a dimension for.
+/// Whether the array is indexed by single loops, of known sizes, that an array of images has a dimension for.
 static bool isPlain(const ScaledSide &side, const LaneContractionPlan &plan, const Contraction &c,
                     const CopyEngine &engine) {
-  const Access &access = side.operand->scale->access;
+  const Access &access = *side.access;
   auto type = cast<MemRefType>(access.memref.getType());
   int64_t outer = 0;
   for (AffineExpr result : access.map.getResults()) {
@@ -74,7 +78,7 @@ static bool isPlain(const ScaledSide &side, const LaneContractionPlan &plan, con
 std::optional<ScaleStaging> tilewright::stageScales(const LaneContractionPlan &plan, const Contraction &c,
                                                     const TargetDescription &chip, const CopyEngine &engine,
                                                     int64_t lineBytes) {
-  if (!findsScalesInBlock(*plan.unit))
+  if (!findsBesidesInBlock(*plan.unit))
     return ScaleStaging();
   const CopyEngine *into = scaleEngine(*plan.unit, chip.graph());
   if (!into || !plan.otherK.empty() || plan.cluster > 1)
@@ -84,7 +88,7 @@ std::optional<ScaleStaging> tilewright::stageScales(const LaneContractionPlan &p
   for (const ScaledSide &side : sidesOf(plan, c, *into)) {
     // Images are whole lines, and a line whole rows of them; the lanes of whole subgroups write an image.
     const int64_t image = side.image.accessBytes();
-    if (plan.depth % (plan.unit->scales->block * side.image.blocksOfWord) != 0 || !isPlain(side, plan, c, engine) ||
+    if ((plan.unit->scales && plan.depth % side.image.depth != 0) || !isPlain(side, plan, c, engine) ||
         image % lineBytes != 0 || lineBytes % side.image.access != 0 ||
         image / ScaleImage::wordBytes % chip.graph().lockstepLevel()->count != 0)
       return std::nullopt;
@@ -97,7 +101,7 @@ std::optional<ScaleStaging> tilewright::stageScales(const LaneContractionPlan &p
 }
 
 double tilewright::imageSeconds(const LaneContractionPlan &plan, const Contraction &c, const TargetDescription &chip) {
-  const CopyEngine *into = findsScalesInBlock(*plan.unit) ? scaleEngine(*plan.unit, chip.graph()) : nullptr;
+  const CopyEngine *into = findsBesidesInBlock(*plan.unit) ? scaleEngine(*plan.unit, chip.graph()) : nullptr;
   const Memory *global = chip.graph().backing();
   if (!into || !global)
     return 0;
@@ -106,8 +110,8 @@ double tilewright::imageSeconds(const LaneContractionPlan &plan, const Contracti
   for (const ScaledSide &side : sidesOf(plan, c, *into)) {
     double images = double(llvm::divideCeil(ContractionExtents::of(c, side.freeDim), side.block) * side.images * steps);
     for (unsigned dim : plan.outer)
-      images *= side.operand->scale->access.dims().test(dim) ? double(ContractionExtents::of(c, dim)) : 1;
-    const double bytes = scaleBytes(c, *side.operand) + images * double(side.image.bytes());
+      images *= side.access->dims().test(dim) ? double(ContractionExtents::of(c, dim)) : 1;
+    const double bytes = side.bytes + images * double(side.image.bytes());
     clocks += bytes / global->bytesPerClock + launchClocks(chip);
   }
   return clocks / (chip.clockMHz() * 1e6);

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Scales that a unit finds in a memory of the block come there in three steps:
+/// Scales that a unit finds in a memory of the block, and the index of a sparse A, come there in three steps:
 ///
-///   array     S[i, k / 32]                    a launch before writes images of all tiles (core/Machine/ScaleImage.h)
+///   array     S[i, k / 32], or P[i, k / 2]    a launch before writes images of all tiles (core/Machine/ScaleImage.h)
 ///   images    one after the other             an engine copies those of a step into its stage, in lines
 ///   a stage   beside the tiles of A and B     the lane that issues units copies them into the memory, per group
 ///
@@ -28,13 +28,13 @@ struct ScaleStaging {
   double clocks = 0;      // of the engine into the memory, for a step of all groups
 };
 
-/// Nullopt: the plan's unit finds scales in a memory of the block, but not these, or not so: sizes are dynamic, a
+/// Nullopt: the plan's unit finds operands in a memory of the block, but not these, or not so: sizes are dynamic, a
 /// step takes no whole words of scales, or an array of images has more dimensions than `engine`, which copies tiles
 /// in lines of `lineBytes`, tells apart. Nothing for other units.
 std::optional<ScaleStaging> stageScales(const LaneContractionPlan &plan, const Contraction &c,
                                         const TargetDescription &chip, const CopyEngine &engine, int64_t lineBytes);
 
-/// Seconds of the launches that write images for the plan; 0 for units that find no scales in a memory of the block.
+/// Seconds of the launches that write images for the plan; 0 for units that find no operands in a memory of the block.
 double imageSeconds(const LaneContractionPlan &plan, const Contraction &c, const TargetDescription &chip);
 
 } // namespace tilewright

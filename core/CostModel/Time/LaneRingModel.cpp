@@ -11,7 +11,7 @@
 /// multiply.
 ///
 ///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes,
-///                and images of scales (ScaleStaging.h); of a sparse A shorter lines, and its places
+///                and images of scales (ScaleStaging.h); of a sparse A shorter lines, and its places or their images
 ///   a step       max(units: W TM BK/k issue and copies of scales, lanes: places of a sparse A made words of registers,
 ///                    scratchpad: writes and each unit's reads, L2: bytes of all blocks,
 ///                of B only a part for each block of a cluster)
@@ -159,7 +159,7 @@ namespace {
 struct LanePlaces {
   LanePlaces(const MatrixUnit &unit, const Contraction &c, const LaneContractionPlan &base, int64_t rowBytes,
              const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-    if (!unit.sparsity)
+    if (!unit.sparsity || findsIndexInBlock(unit))
       return;
     const Layout &layout = unit.sparsity->index.layout;
     registers = int64_t(llvm::divideCeil(layout.numElements(), sizeof(uint32_t)));
@@ -197,8 +197,9 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
     lines.depth = own;
     if (isA && c.a.index) {
       lines.ofA = lineBytes * c.a.index->kept / c.a.index->group;
-      lines.places = c.a.along(own);
-      if (packed || !canStageIndex(c, base, engine, own))
+      const bool byLanes = !findsIndexInBlock(unit);
+      lines.places = byLanes ? c.a.along(own) : 0;
+      if (packed || (byLanes && !canStageIndex(c, base, engine, own)))
         return std::nullopt;
     }
     std::optional<bool> alongK = true;
@@ -349,6 +350,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           double clocks =
               std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
           plan.seconds = clocks / (chip.clockMHz() * 1e6);
+          if (findsIndexInBlock(unit)) // packed before; ScaledOperands.cpp counts the launches for scales
+            plan.seconds += imageSeconds(plan, c, chip);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
           if (plan.workers || sweep)

@@ -17,7 +17,7 @@
 
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Time/TailModel.h"
-#include "core/Transforms/Contraction/ScaleImages.h"
+#include "core/Transforms/Contraction/IndexImages.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "core/Transforms/Utils/TileAccess.h"
 #include "mlir/IR/Builders.h"
@@ -41,6 +41,7 @@ struct ContractionTask {
   mlir::Value sumsIn;         // a result of the epilogue that holds the sums between blocks of k in C's place; or null
   std::optional<OperandProducer> producerOfA, producerOfB; // computed while they are packed
   std::optional<ScaleImages> scalesOfA, scalesOfB;         // for units that find them in a memory of the block
+  std::optional<IndexImages> indexOfA;                     // the same of a sparse A
   std::vector<EpilogueStep> epilogue;
   TailPlan tail;         // where the epilogue takes fragments of vectors from
   int64_t lineBytes = 1; // of the nearest cache

@@ -39,6 +39,8 @@ void LaneContractionNest::emit() {
         scalesA = task.scalesOfA->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (task.scalesOfB)
         scalesB = task.scalesOfB->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
+      if (task.indexOfA)
+        indexA = task.indexOfA->allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (p.subgroupsK > 1)
         exchanged = allocExchange();
       body();

@@ -35,7 +35,7 @@ public:
                                      c.a.along(p.depth) / perElement(unit.a), p.engine, perElement(unit.a)),
         bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth / perElement(unit.b), p.engine,
                 perElement(unit.b)) {
-    if (!unit.sparsity || !readsScratchpad(unit)) // lanes load places where their array is
+    if (!unit.sparsity || !readsScratchpad(unit) || task.indexOfA) // lanes load places where their array is, or none
       return;
     places = ContractionOperand{c.a.index->access, builder.getI8Type()};
     bufferOfPlaces.emplace(places, plainTile, true, p.mDim, p.kDim, p.blockM(), c.a.along(p.depth), p.engine);
@@ -107,7 +107,7 @@ private:
   ContractionOperand places; // of a sparse A that the unit reads by itself: they are staged like it, row after row
   StagedTile plainTile;
   std::optional<StagedBuffer> bufferOfPlaces;
-  mlir::Value scalesA, scalesB;                                      // buffers of images; null: there are none
+  mlir::Value scalesA, scalesB, indexA;                              // buffers of images; null: there are none
   mlir::Value exchanged;                                             // sums of slices, null: there is one slice
   mlir::AffineExpr rank;                                             // of the block in its cluster
   mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block

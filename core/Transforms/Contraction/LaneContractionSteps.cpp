@@ -53,6 +53,8 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
     tokens.push_back(task.scalesOfA->copy(space, scalesA, blockRow, k, stage));
   if (task.scalesOfB)
     tokens.push_back(task.scalesOfB->copy(space, scalesB, blockCol, k, stage));
+  if (task.indexOfA)
+    tokens.push_back(task.indexOfA->copy(space, indexA, blockRow, k, stage));
   return tokens;
 }
 
@@ -63,10 +65,12 @@ bool LaneContractionNest::divides(unsigned d, int64_t step) const {
 }
 
 /// Where the elements of number `tile` of the subgroup's rows of a sparse A stand in their groups, for a unit's k from
-/// `inStage` of the step on; from stage `stage`, or from where that lies. Beyond the edges, where elements are zero, it
-/// is a group's begin.
+/// `inStage` of the step on; from stage `stage`, images there, or where that lies. Beyond the edges, where elements are
+/// zero, it is a group's begin, or that of some group.
 Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr stage, AffineExpr inStage) {
   const tile::FragmentType type = fragment(unit.sparsity->index, builder().getI8Type());
+  if (task.indexOfA)
+    return task.indexOfA->load(space, indexA, type, stage, localRow + tile * unit.m, inStage);
   if (bufferOfPlaces)
     return bufferOfPlaces->load(space, type, stage, localRow + tile * unit.m, alongA(inStage));
   const AffineExpr k = stepBegin + inStage;

@@ -341,12 +341,14 @@ void logDecision(DecisionLog &log, const ContractionTask &task, PlannedContracti
 /// Writes the contraction of lanes, with what its operands need before it.
 void emitOnLanes(OpBuilder &builder, AffineForOp root, ContractionTask &task, const LaneContractionPlan &plan,
                  const LaneHierarchy &lanes, const TargetDescription &target) {
-  if (findsScalesInBlock(*plan.unit)) {
+  if (findsBesidesInBlock(*plan.unit)) {
     const CopyEngine &into = *scaleEngine(*plan.unit, target.graph());
     for (auto [operand, images, isA] : {std::tuple(&task.contraction.a, &task.scalesOfA, true),
                                         std::tuple(&task.contraction.b, &task.scalesOfB, false)})
       if (operand->scale)
         images->emplace(builder, root.getLoc(), task.contraction, plan, isA, into, lanes);
+    if (task.contraction.a.index)
+      task.indexOfA.emplace(builder, root.getLoc(), task.contraction, plan, into, lanes);
   }
   for (auto [operand, slot, isA] :
        {std::tuple(&task.contraction.a, &plan.unit->a, true), std::tuple(&task.contraction.b, &plan.unit->b, false)})

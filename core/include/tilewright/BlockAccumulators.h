@@ -65,13 +65,15 @@ public:
 
 /// Where a unit finds the scales of an operand: the first of their entries (i32), and which scale of a word, from its
 /// lowest byte on, is the first that the instruction takes. The instructions whose scales share words follow each other
-/// along k.
+/// along k. Or where it finds the index of a sparse A: the first entry of what a copy has brought, for instructions
+/// that follow each other along k, and which of these entries is the first that the instruction takes.
 struct ScalesInBlock {
   mlir::Value address;
   int64_t first = 0;
 };
 
-/// Units that find scales of their operands beside the accumulators. The lane that issues them copies the scales there:
+/// Units that find scales of their operands, or the index of a sparse A, beside the accumulators. The lane that issues
+/// them copies these there:
 ///
 ///   one lane: copies, units, commit to a barrier object, which is told of both
 class BlockScales {
@@ -84,8 +86,8 @@ public:
   /// copy.
   virtual bool copyScales(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value described, mlir::Value address,
                           int64_t rows, int64_t bytes) const = 0;
-  /// Stage 6: BlockAccumulators::emitUnitInto of a unit with `scales`: of A and of B, of those that it takes. False: no
-  /// such unit.
+  /// Stage 6: BlockAccumulators::emitUnitInto of a unit with `scales`: of A and of B, of those that it takes; or the
+  /// one index of a sparse A. False: no such unit.
   virtual bool emitScaledUnitInto(mlir::OpBuilder &builder, mlir::Location loc, const MatrixUnit &unit, mlir::Value a,
                                   bool aKInner, mlir::Value b, bool bKInner, mlir::Value address,
                                   mlir::Value accumulates, llvm::ArrayRef<ScalesInBlock> scales) const = 0;

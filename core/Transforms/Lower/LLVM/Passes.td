@@ -90,6 +90,25 @@ def FlattenSignatures : Pass<"flatten-signatures", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def LeaveInvariants : Pass<"leave-invariants"> {
+  let summary = "Move what is the same in all iterations of a loop before it, also divisions by at least one";
+  let description = [{
+    Upstream's motion of loop-invariant code leaves an `arith.divsi` where it is unless its divisor is a constant: it may be by
+    zero, and the loop may have no iteration. Here it leaves loops, too, where the divisor is an `arith.maxsi` with a constant of
+    at least one:
+
+    ```mlir
+    %count = arith.maxsi %n, %c1
+    scf.for .. {
+      %row = arith.divsi %tile, %count
+    // becomes
+    %count = arith.maxsi %n, %c1
+    %row = arith.divsi %tile, %count
+    scf.for .. {
+    ```
+  }];
+}
+
 def LowerToLLVM : Pass<"lower-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Convert everything that is left to the LLVM dialect";
   let options = [Option<"fuseBfloatsInSingle", "fuse-bfloats-in-single", "bool", "false",

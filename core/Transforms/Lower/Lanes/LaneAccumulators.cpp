@@ -82,7 +82,7 @@ LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription
                                << "\" that do not begin as a tile.zero, or that something else uses, too";
     if (first.try_emplace(begin, entriesOfGroup).second)
       entriesOfGroup += unit->c.layout.numElements();
-    return findsScalesInBlock(*unit) ? WalkResult(findScales(mma, *unit, chip)) : WalkResult::advance();
+    return findsBesidesInBlock(*unit) ? WalkResult(findScales(mma, *unit, chip)) : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

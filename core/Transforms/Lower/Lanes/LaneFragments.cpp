@@ -99,7 +99,7 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
     if (llvm::is_contained(mma.getScales(), use.get())) // copied there
       return findsScalesInBlock(*unit);
     if (use.get() == mma.getIndex())
-      return false;
+      return findsIndexInBlock(*unit);
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };
   if (!op->use_empty() && llvm::all_of(op->getUses(), isRead))

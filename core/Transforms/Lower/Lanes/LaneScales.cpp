@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The fragments of scales that such a unit takes are no values of a lane. An engine has put images of them into a
-/// stage of the multi-stage buffer (ScaleImage.h); the lane that issues the units copies them on, before the first unit
-/// that takes them:
+/// The fragments of scales, or of an index, that such a unit takes are no values of a lane. An engine has put images of
+/// them into a stage of the multi-stage buffer (ScaleImage.h); the lane that issues the units copies them on, before
+/// the first unit that takes them:
 ///
 ///   wait full[s]
 ///   copy image -> entries of group and stage s      in order with the units after it
@@ -50,23 +50,34 @@ std::optional<StagedScales> tilewright::stagedScales(tile::LoadOp load) {
   return result;
 }
 
+/// What the unit of `mma` takes beside A, B and C: operands of the record, and fragments.
+static SmallVector<std::pair<const UnitOperand *, Value>> besidesOf(tile::MmaOp mma, const MatrixUnit &unit) {
+  SmallVector<Value> fragments(mma.getScales());
+  if (mma.getIndex())
+    fragments.push_back(mma.getIndex());
+  SmallVector<std::pair<const UnitOperand *, Value>> besides;
+  for (auto [operand, fragment] : llvm::zip_equal(unit.besides(), fragments))
+    besides.push_back({operand, fragment});
+  return besides;
+}
+
 //===-- Entries -----------------------------------------------------------===//
 
 LogicalResult AccumulatorPlaces::findScales(tile::MmaOp mma, const MatrixUnit &unit, const TargetDescription &chip) {
   const CopyEngine *engine = scaleEngine(unit, chip.graph());
-  for (auto [operand, scale] : llvm::zip_equal(unit.scales->operands(), mma.getScales())) {
+  for (auto [operand, scale] : besidesOf(mma, unit)) {
     auto load = scale.getDefiningOp<tile::LoadOp>();
     auto staged = load ? stagedScales(load) : std::nullopt;
     if (!staged || !engine)
-      return mma.emitOpError() << "multiplies by unit " << unit.name << ", which finds scales in the memory \""
-                               << unit.c.memory
+      return mma.emitOpError() << "multiplies by unit " << unit.name << ", which finds "
+                               << (unit.sparsity ? "the index of A" : "scales") << " in the memory \"" << unit.c.memory
                                << "\": they must be a tile.load of an image in a stage of a multi-stage buffer, and an "
                                   "engine must bring them there";
     if (llvm::any_of(scales,
                      [&](const Scales &each) { return each.buffer == load.getMemref() && each.line == staged->line; }))
       continue;
     scales.push_back({load.getMemref(), staged->line, scaleEntries});
-    scaleEntries += scaleImage(unit, operand == &unit.scales->a, *engine).entries;
+    scaleEntries += imageOf(unit, *operand, *engine).entries;
   }
   return success();
 }
@@ -81,7 +92,7 @@ int64_t AccumulatorPlaces::scalesOf(tile::LoadOp load) const {
 //===-- Copies ------------------------------------------------------------===//
 
 LogicalResult LaneWriter::findScales(tile::MmaOp op, const MatrixUnit &unit, SmallVectorImpl<Value> &operands) {
-  if (!findsScalesInBlock(unit))
+  if (!findsBesidesInBlock(unit))
     return success();
   auto add = [&](Value a, Value b) { return arith::AddIOp::create(builder, context.loc, a, b).getResult(); };
   auto times = [&](Value a, int64_t b) {
@@ -89,20 +100,20 @@ LogicalResult LaneWriter::findScales(tile::MmaOp op, const MatrixUnit &unit, Sma
   };
   const CopyEngine &engine = *scaleEngine(unit, target.graph());
   const BlockScales *scaleOps = blockScales(context.ops);
-  for (auto [operand, scale] : llvm::zip_equal(unit.scales->operands(), op.getScales())) {
+  for (auto [operand, scale] : besidesOf(op, unit)) {
     auto load = scale.getDefiningOp<tile::LoadOp>();
     FailureOr<LaneArray> array = arrayOf(load, load.getMemref());
     if (failed(array))
       return failure();
-    const ScaleImage image = scaleImage(unit, operand == &unit.scales->a, engine);
+    const ScaleImage image = imageOf(unit, *operand, engine);
     const StagedScales staged = *stagedScales(load);
     const int64_t entry = accumulators.scalesOf(load);
     // Behind the accumulators of all groups.
     Value stage = add(times(group, ring->stages), position->slot);
     Value address = add(accumulatorsAt, times(stage, accumulators.scaleEntries));
     address = add(address, context.i32(members() * accumulators.entriesOfGroup + entry));
-    operands.append(
-        {address, arith::ConstantIntOp::create(builder, context.loc, staged.element / image.elementBytes, 64)});
+    const int64_t first = staged.element * image.elementBytes / image.numbered;
+    operands.append({address, arith::ConstantIntOp::create(builder, context.loc, first, 64)});
     if (llvm::is_contained(copiedScales, entry))
       continue;
     copiedScales.push_back(entry);
@@ -121,7 +132,7 @@ LogicalResult LaneWriter::findScales(tile::MmaOp op, const MatrixUnit &unit, Sma
           describeLines(context, *array, offset, staged.line * lineBytes + access * image.accessBytes(), image.access);
       Value to = access ? add(address, context.i32(access * image.entriesOfAccess())) : address;
       if (!lines || !scaleOps || !scaleOps->copyScales(builder, context.loc, lines, to, image.lanes, image.access))
-        return op.emitOpError() << "takes scales that engine \"" << engine.name << "\" brings to the memory \""
+        return op.emitOpError() << "takes operands that engine \"" << engine.name << "\" brings to the memory \""
                                 << unit.c.memory << "\", " << image.lanes << " lines of " << image.access
                                 << " bytes, which the operations of " << target.target() << ":" << target.chip()
                                 << " do not copy (BlockScales::copyScales)";

@@ -172,7 +172,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
     operands.append({described->first, along});
   }
   operands.push_back(value(op.getC()));
-  if (op.getIndex())
+  if (op.getIndex() && !inBlock)
     operands.push_back(value(op.getIndex()));
   SmallVector<Type> result;
   if (inBlock) { // whether they hold anything

@@ -87,8 +87,8 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit,
       if (APInt first; matchPattern(operands[i + 1], m_ConstantInt(&first)))
         scales.push_back({operands[i], first.getSExtValue()});
     bool done = false;
-    if (unit.scales)
-      done = scaleOps && scales.size() == unit.scales->operands().size() && operands.size() == 6 + 2 * scales.size() &&
+    if (const size_t besides = unit.besides().size())
+      done = scaleOps && scales.size() == besides && operands.size() == 6 + 2 * besides &&
              scaleOps->emitScaledUnitInto(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3),
                                           operands[4], operands.back(), scales);
     else
@@ -99,7 +99,8 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit,
       return Value();
     return call.emitError() << "unit " << unit.name
                             << " cannot be emitted: expected descriptors of A and B, each with its order, the address "
-                               "of C, that of each operand's scales with a constant place in their words, whether it "
+                               "of C, that of each operand's scales or of the index with a constant place in their "
+                               "words, whether it "
                                "adds to C, and an operation of the target for it";
   }
   const bool describesA = unit.a.residence == Residence::Scratchpad;

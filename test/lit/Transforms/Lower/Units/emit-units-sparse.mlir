@@ -78,3 +78,30 @@ module attributes {tilewright.target = "nvidia:H200"} {
     llvm.return %d : vector<16xi32>
   }
 }
+
+// -----
+
+// In a memory of the block: the address of what a copy has brought, and which of its entries the instruction takes. Of f16 that is one,
+// which the instruction names by the even one before it and a bit of its description; of bytes two.
+module attributes {tilewright.target = "nvidia:B200"} {
+  llvm.func @tilewright.unit.nvidia.tcgen05_sp_m128n64k32_f16_f32(i64, i64, i64, i64, i32, i32, i64, i1)
+  llvm.func @tilewright.unit.nvidia.tcgen05_sp_m128n64k64_i8_i32(i64, i64, i64, i64, i32, i32, i64, i1)
+
+  // CHECK-LABEL: llvm.func @block
+  // CHECK-SAME: %[[A:.*]]: i64, %[[B:.*]]: i64, %[[C:.*]]: i32, %[[P:.*]]: i32, %[[ADD:.*]]: i1
+  // CHECK: %[[TWO:.*]] = llvm.mlir.constant(2 : i32) : i32
+  // CHECK: %[[COLUMN:.*]] = llvm.add %[[P]], %[[TWO]] : i32
+  // CHECK: %[[FIELDS:.*]] = llvm.mlir.constant(135331861 : i32) : i32
+  // CHECK: llvm.inline_asm has_side_effects "tcgen05.mma.sp.cta_group::1.kind::f16 [$0], $1, $2, [$3], $4, $5;", "r,l,l,r,r,b,~{memory}" %[[C]], %[[A]], %[[B]], %[[COLUMN]], %[[FIELDS]], %[[ADD]]
+  // CHECK: %[[FIELDS:.*]] = llvm.mlir.constant(135267492 : i32) : i32
+  // CHECK: "tcgen05.mma.sp.cta_group::1.kind::i8 [$0], $1, $2, [$3], $4, $5;", {{.*}}, %[[FIELDS]], %[[ADD]]
+  llvm.func @block(%a: i64, %b: i64, %c: i32, %p: i32, %adds: i1) {
+    %alongK = llvm.mlir.constant(1 : i64) : i64
+    %alongFree = llvm.mlir.constant(0 : i64) : i64
+    %third = llvm.mlir.constant(3 : i64) : i64
+    %second = llvm.mlir.constant(2 : i64) : i64
+    llvm.call @tilewright.unit.nvidia.tcgen05_sp_m128n64k32_f16_f32(%a, %alongK, %b, %alongFree, %c, %p, %third, %adds) : (i64, i64, i64, i64, i32, i32, i64, i1) -> ()
+    llvm.call @tilewright.unit.nvidia.tcgen05_sp_m128n64k64_i8_i32(%a, %alongK, %b, %alongK, %c, %p, %second, %adds) : (i64, i64, i64, i64, i32, i32, i64, i1) -> ()
+    llvm.return
+  }
+}
