@@ -36,7 +36,7 @@ PAGE = peers.SOURCE / "docs" / "compile-time.md"
 PLANNING, LAYER, LAYERS, GROWTH = 0.06, {"cpu:host": 1.5, "nvidia:H200": 3.0, "amd:MI300X": 3.0}, 1.5, 1.3
 #: Parts of a compilation, in the order of the page.
 PARTS = {"planning": "planning", "own": "own passes", "upstream": "upstream's passes, reading, writing",
-         "optimiser": "LLVM's optimiser", "code": "LLVM's code generation", "link": "linker"}
+         "optimiser": "LLVM's optimiser", "code": "LLVM's code generation", "assembler": "assembler", "link": "linker"}
 
 
 def run(size, target, samples=9):
@@ -217,8 +217,8 @@ def seconds_by_name(tree):
 
 
 def kind_of(name, own):
-    return {"planning": "planning", "LLVM optimisation": "optimiser", "LLVM code generation": "code", "link": "link"}.get(
-        name, "own" if name in own else "upstream")
+    kinds = {"LLVM optimisation": "optimiser", "LLVM code generation": "code", "assembly": "assembler", "image": "assembler"}
+    return kinds.get(name, name if name in PARTS else "own" if name in own else "upstream")
 
 
 def processor_seconds(command):
