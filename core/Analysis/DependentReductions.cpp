@@ -47,24 +47,27 @@ std::optional<double> tilewright::numberOf(const Term *term) {
   return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
 }
 
+unsigned DependentReductions::SameTerm::getHashValue(const Term *term) {
+  return llvm::hash_combine(term->kind, term->name, term->attribute, term->value, term->map, term->loop, term->writer,
+                            term->part, term->type, llvm::hash_combine_range(term->operands));
+}
+
+bool DependentReductions::SameTerm::isEqual(const Term *a, const Term *b) {
+  auto isSpecial = [](const Term *term) { return term == getEmptyKey() || term == getTombstoneKey(); };
+  return a == b || (!isSpecial(a) && !isSpecial(b) && a->parts() == b->parts());
+}
+
 const Term *DependentReductions::intern(Term term) {
-  std::string key;
-  llvm::raw_string_ostream os(key);
-  os << int(term.kind) << ' ' << term.name << ' ' << term.attribute.getAsOpaquePointer() << ' '
-     << term.value.getAsOpaquePointer() << ' ' << term.map.getAsOpaquePointer() << ' ' << term.loop << ' '
-     << term.writer << ' ' << term.part << ' ' << term.type.getAsOpaquePointer();
-  for (const Term *operand : term.operands)
-    os << ' ' << operand->id;
-  const Term *&entry = known[key];
-  if (entry)
-    return entry;
+  if (auto same = known.find(&term); same != known.end())
+    return *same;
   for (const Term *operand : term.operands) {
     term.isReduced |= operand->isReduced;
     term.isDependent |= operand->isDependent;
   }
   term.id = terms.size();
   terms.push_back(std::move(term));
-  return entry = &terms.back();
+  known.insert(&terms.back());
+  return &terms.back();
 }
 
 const Term *DependentReductions::operation(StringRef name, ArrayRef<const Term *> operands, Type type,
@@ -688,7 +691,6 @@ std::unique_ptr<DependentReductions> DependentReductions::find(ArrayRef<Operatio
   std::unique_ptr<DependentReductions> chain(new DependentReductions);
   if (failed(ChainReader(*chain, isInside, mayReassociate, mayBeOne, reason).read(ops)))
     return nullptr;
-  for (const ReductionStatement &statement : chain->statements)
-    (void)chain->text(statement); // names arrays in the order of the program
+  chain->nameArrays();
   return chain;
 }

@@ -29,11 +29,12 @@
 #define TILEWRIGHT_CORE_ANALYSIS_DEPENDENTREDUCTIONS_H
 
 #include "core/Analysis/Nest.h"
+#include "llvm/ADT/DenseSet.h"
 #include <deque>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 namespace tilewright {
 
@@ -58,6 +59,9 @@ struct Term {
   bool isReduced = false;   ///< Differs between iterations of the common loop.
   bool isDependent = false; ///< Reads a result of a reduction over it, or what was computed from one.
   unsigned id = 0;          ///< In the order of creation.
+
+  /// What it is made of.
+  auto parts() const { return std::tie(kind, name, attribute, operands, value, map, loop, writer, part, type); }
 };
 
 /// The value of a floating-point constant; nullopt for other terms.
@@ -184,11 +188,18 @@ private:
   friend class PairSplitter;
   const Term *intern(Term term);
   const Term *constant(mlir::TypedAttr value);
+  /// Names arrays in the order of the program.
+  void nameArrays() const;
   std::string nameOf(mlir::Value array) const;
   std::string text(mlir::AffineMap map) const;
 
+  /// Terms are the same if what they are made of is.
+  struct SameTerm : llvm::DenseMapInfo<const Term *> {
+    static unsigned getHashValue(const Term *term);
+    static bool isEqual(const Term *a, const Term *b);
+  };
   std::deque<Term> terms;
-  std::map<std::string, const Term *> known;
+  llvm::DenseSet<const Term *, SameTerm> known;
   mutable llvm::SmallVector<mlir::Value, 8> arrays;
 };
 

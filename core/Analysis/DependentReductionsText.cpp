@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/DependentReductions.h"
+#include <functional>
 
 using namespace mlir;
 using namespace tilewright;
@@ -22,6 +23,21 @@ std::string DependentReductions::nameOf(Value array) const {
   if (at == arrays.size())
     arrays.push_back(array);
   return "a" + std::to_string(at);
+}
+
+void DependentReductions::nameArrays() const {
+  llvm::DenseSet<const Term *> seen;
+  std::function<void(const Term *)> visit = [&](const Term *term) {
+    if (!seen.insert(term).second)
+      return;
+    if (term->kind == Term::Kind::Load || term->kind == Term::Kind::Outer)
+      (void)nameOf(term->value);
+    llvm::for_each(term->operands, visit);
+  };
+  for (const ReductionStatement &statement : statements) {
+    (void)nameOf(statement.memref);
+    visit(statement.term);
+  }
 }
 
 std::string DependentReductions::text(AffineMap map) const {

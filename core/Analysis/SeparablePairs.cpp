@@ -17,6 +17,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
+#include <map>
 
 using namespace mlir;
 using namespace tilewright;

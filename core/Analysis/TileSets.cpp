@@ -15,6 +15,8 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
+#include <unordered_map>
+
 #include <isl/aff.h>
 #include <isl/constraint.h>
 #include <isl/ctx.h>
@@ -195,8 +197,21 @@ TileSets::TileSets(Block &block, const llvm::SmallMapVector<AffineForOp, int64_t
   };
   // Of the whole block, for each of many tiles: indices of its own loops, which most are, say nothing.
   auto saysNothing = [&](Value value) { return getConstantIntValue(value) || isInner(value); };
+  // Accesses at the same indices say the same, and most of a nest are.
+  using Place = std::pair<AffineMap, OperandRange>;
+  std::unordered_map<size_t, SmallVector<Place, 1>> seen; // by their hash
+  auto isNew = [&](Operation *op) {
+    auto load = dyn_cast<AffineLoadOp>(op);
+    const Place own(load ? load.getAffineMap() : cast<AffineStoreOp>(op).getAffineMap(), indicesOf(op));
+    auto isSame = [&](const Place &other) { return other.first == own.first && llvm::equal(other.second, own.second); };
+    SmallVector<Place, 1> &alike = seen[llvm::hash_combine(own.first, llvm::hash_combine_range(own.second))];
+    if (llvm::any_of(alike, isSame))
+      return false;
+    alike.push_back(own);
+    return true;
+  };
   block.walk([&](Operation *op) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op) && !llvm::all_of(indicesOf(op), saysNothing))
+    if (isa<AffineLoadOp, AffineStoreOp>(op) && !llvm::all_of(indicesOf(op), saysNothing) && isNew(op))
       add(affineAccess(op).operands);
     if (auto loop = dyn_cast<AffineForOp>(op)) {
       add(loop.getLowerBoundOperands());

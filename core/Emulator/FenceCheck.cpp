@@ -16,9 +16,12 @@
 #include "core/Emulator/ForwardFlow.h"
 #include "core/Emulator/Rewriter.h"
 #include "core/Machine/UnitOperands.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <utility>
 
@@ -231,9 +234,88 @@ LogicalResult FenceCheck::run(LLVM::LLVMFuncOp function) {
   return success(sound);
 }
 
+//===-- Kernels without engines -------------------------------------------===//
+
+namespace {
+/// Ops are of one kind if they differ in their operands alone, constants not counted among these.
+struct OpKind : llvm::DenseMapInfo<Operation *> {
+  static Attribute constantOf(Value value) {
+    auto constant = value.getDefiningOp<LLVM::ConstantOp>();
+    return constant ? constant.getValue() : Attribute();
+  }
+  static unsigned getHashValue(const Operation *op) {
+    return OperationEquivalence::computeHash(
+        const_cast<Operation *>(op), [](Value operand) { return hash_value(constantOf(operand)); },
+        OperationEquivalence::ignoreHashValue, OperationEquivalence::IgnoreLocations);
+  }
+  static bool isEqual(const Operation *a, const Operation *b) {
+    auto isSpecial = [](const Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); };
+    if (a == b || isSpecial(a) || isSpecial(b))
+      return a == b;
+    return OperationEquivalence::isEquivalentTo(
+        const_cast<Operation *>(a), const_cast<Operation *>(b),
+        [](Value x, Value y) { return success(constantOf(x) == constantOf(y)); }, nullptr,
+        OperationEquivalence::IgnoreLocations);
+  }
+};
+} // namespace
+
+/// A module with one op of each kind in `source` that a rule rewrites; their operands are constants, or have no value.
+static OwningOpRef<ModuleOp> oneOfEachKind(ModuleOp source) {
+  OwningOpRef<ModuleOp> kinds(ModuleOp::create(source.getLoc()));
+  auto builder = OpBuilder::atBlockEnd(kinds->getBody());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(source.getContext()), {});
+  auto function = LLVM::LLVMFuncOp::create(builder, source.getLoc(), "kinds", type);
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  llvm::StringSet<> defined;
+  source.walk([&](LLVM::LLVMFuncOp each) {
+    if (!each.isExternal())
+      defined.insert(each.getName());
+  });
+  llvm::DenseSet<Operation *, OpKind> known;
+  auto take = [&](Operation *op) {
+    auto call = dyn_cast<LLVM::CallOp>(op);
+    const bool isRewritten =
+        call ? !call.getCallee() || !defined.contains(*call.getCallee())
+             : isa<LLVM::CallIntrinsicOp, LLVM::InlineAsmOp>(op) || !isa<LLVM::LLVMDialect>(op->getDialect());
+    if (!isRewritten || !known.insert(op).second)
+      return;
+    IRMapping operands;
+    for (Value operand : op->getOperands())
+      if (OpKind::constantOf(operand))
+        operands.map(operand, builder.clone(*operand.getDefiningOp())->getResult(0));
+      else
+        operands.map(operand, LLVM::PoisonOp::create(builder, op->getLoc(), operand.getType()));
+    builder.clone(*op, operands);
+  };
+  source.walk([&](LLVM::LLVMFuncOp each) { each.getBody().walk(take); });
+  LLVM::ReturnOp::create(builder, source.getLoc(), ValueRange());
+  return kinds;
+}
+
+/// Whether an engine or a unit of a group may work in `module`. An unrolled kernel is thousands of ops of ten kinds.
+static bool mayUseEngines(ModuleOp module, std::shared_ptr<const TargetDescription> chip, const EmulationTable &table) {
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> kinds = oneOfEachKind(module);
+  FailureOr<RewrittenKernels> kernels = rewriteKernels(*kinds, std::move(chip), table);
+  if (failed(kernels))
+    return true;
+  WalkResult result = kernels->module->walk([&](LLVM::CallOp call) {
+    StringRef primitive = call.getCallee().value_or("");
+    primitive.consume_front(runtimePrefix);
+    bool uses = primitive == "tensor" || primitive == "copy_to_accumulators";
+    if (primitive == "unit") {
+      const MatrixUnit &unit = kernels->impl->units[kernels->impl->sites[constantAt(call, 1)].unit].unit;
+      uses = unit.scopeCount > 1 || accumulatesInBlock(unit);
+    }
+    return uses ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 LogicalResult tilewright::checkEngineFences(ModuleOp module, std::shared_ptr<const TargetDescription> chip,
                                             const EmulationTable &table) {
-  if (!table.fencedEngines && !table.fencedRegisters)
+  if ((!table.fencedEngines && !table.fencedRegisters) || !mayUseEngines(module, chip, table))
     return success();
   std::string unknown;
   FailureOr<RewrittenKernels> kernels = failure();

@@ -189,6 +189,16 @@ static bool hasScalars(const llvm::Function &function) {
   });
 }
 
+/// Whether `function` computes with vectors, and not only loads and stores them.
+static bool hasVectors(const llvm::Function &function) {
+  return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction &instruction) {
+    if (llvm::isa<llvm::LoadInst, llvm::InsertElementInst, llvm::PHINode>(instruction))
+      return false;
+    return instruction.getType()->isVectorTy() ||
+           (llvm::isa<llvm::CastInst>(instruction) && instruction.getOperand(0)->getType()->isVectorTy());
+  });
+}
+
 namespace {
 /// Runs of passes of -O3 that find nothing in nests, and take a third of its time:
 /// 1. Everywhere: what follows constants into internal functions, and conditions and values through stores. MLIR's
@@ -196,8 +206,12 @@ namespace {
 /// 2. Where there are no scalars: what joins them, or hands them to a loop's next iteration.
 /// 3. Where there are no scalars: the combination of instructions, but for twice before the passes on loops, after
 ///    values are numbered, and where a function grew by a quarter, as unrolled loops do.
+/// 4. Of lanes that compute without vectors: what rewrites these. For each load it looks through the operations before
+///    it, which are thousands where steps are unrolled.
 class LeftOutPasses {
 public:
+  explicit LeftOutPasses(const llvm::TargetMachine &machine) : machine(machine) {}
+
   bool isLeftOut(llvm::StringRef pass, const llvm::Function *function) {
     if (everywhere.contains(pass))
       return true;
@@ -207,6 +221,8 @@ public:
       combinations[function].isNumbered = true;
     if (pass == "InstCombinePass")
       return isCombined(*function);
+    if (pass == "VectorCombinePass")
+      return machine.getTargetTransformInfo(*function).hasBranchDivergence(function) && !hasVectors(*function);
     return withoutScalars.contains(pass) && !hasScalars(*function);
   }
 
@@ -226,6 +242,7 @@ private:
     return false;
   }
 
+  const llvm::TargetMachine &machine;
   const llvm::StringSet<> everywhere{"IPSCCPPass",
                                      "CalledValuePropagationPass",
                                      "SCCPPass",
@@ -252,7 +269,7 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool fo
   tuning.SLPVectorization = forSpeed;
   tuning.LoopInterleaving = forSpeed;
   tuning.LoopUnrolling = forSpeed;
-  LeftOutPasses leftOut;
+  LeftOutPasses leftOut(machine);
   llvm::PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback([&](llvm::StringRef pass, llvm::Any unit) {
     auto *function = llvm::any_cast<const llvm::Function *>(&unit);

@@ -118,7 +118,10 @@ llvm::Expected<std::unique_ptr<llvm::Module>> LaunchCode::translate() {
 
 llvm::Expected<std::string> LaunchCode::image(llvm::StringRef kind) {
   auto code = translate();
-  return code ? target->image(kind, **code, *codeGenerator) : code.takeError();
+  if (!code)
+    return code.takeError();
+  Stopwatch stopwatch("image"); // what an assembler of the vendor takes, too
+  return target->image(kind, **code, *codeGenerator);
 }
 
 llvm::Expected<std::string> LaunchCode::artifact() {

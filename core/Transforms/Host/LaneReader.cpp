@@ -48,9 +48,6 @@ struct Inside {
       return index >= 0 && index < bound.size;
     });
   }
-  bool checksAny() const {
-    return !bounds.empty() || llvm::any_of(neighbors, [](int64_t each) { return each != 0; });
-  }
 };
 
 class LaneReader : public OpReader {
@@ -91,7 +88,14 @@ private:
     auto space = dyn_cast_or_null<StringAttr>(cast<MemRefType>(memref.getType()).getMemorySpace());
     return space && space.getValue() == hierarchy.scratchpad ? counts.scratchpad : counts.global;
   }
-  bool isReadByUnits(tile::LoadOp op) const;
+  bool isReadByUnits(tile::LoadOp op);
+  /// The unit of that name; null: the chip has none. An unrolled loop asks thousands of times for the same one.
+  const MatrixUnit *unitOf(tile::MmaOp op) {
+    auto [found, isNew] = units.try_emplace(op.getUnitAttr());
+    if (isNew)
+      found->second = chip.unit(op.getUnit());
+    return found->second;
+  }
 
   const TargetDescription &chip;
   LaneHierarchy hierarchy;
@@ -99,7 +103,10 @@ private:
   LaneBarriers barriers;
   bool hasBarriers = false, usesEngine = false;
   Value clusterRank;
-  llvm::DenseMap<Operation *, int64_t> wholes; // requests of a member where all is inside
+  llvm::DenseMap<Attribute, const MatrixUnit *> units; // by name
+  using Whole = std::tuple<Type, AffineMap, int64_t, int64_t, int64_t>;
+  llvm::DenseMap<Whole, int64_t> wholes;             // requests of a member where all is inside, by what says how many
+  llvm::DenseMap<Operation *, int64_t> bytesOfWhole; // of loads of which all is always inside, for a member
 };
 
 } // namespace
@@ -119,10 +126,10 @@ void LaneReader::decisive(Operation &op, SmallVectorImpl<Value> &operands) const
 }
 
 /// A matrix that units read in the scratchpad is read where it is multiplied.
-bool LaneReader::isReadByUnits(tile::LoadOp op) const {
+bool LaneReader::isReadByUnits(tile::LoadOp op) {
   auto isRead = [&](OpOperand &use) {
     auto mma = dyn_cast<tile::MmaOp>(use.getOwner());
-    const MatrixUnit *unit = mma ? chip.unit(mma.getUnit()) : nullptr;
+    const MatrixUnit *unit = mma ? unitOf(mma) : nullptr;
     if (!unit || unit->scopeCount == 1 || use.get() == mma.getC() || use.get() == mma.getIndex())
       return false;
     return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
@@ -194,6 +201,11 @@ int64_t LaneReader::requests(tile::FragmentType type, AffineMap elements, int64_
 }
 
 bool LaneReader::load(tile::LoadOp op, const Executions &how, const IndexValues &values, LaunchCounts &counts) {
+  const bool isOfMember = how.by == Executions::By::Member;
+  if (auto known = bytesOfWhole.find(op); isOfMember && known != bytesOfWhole.end()) {
+    memoryOf(op.getMemref(), counts).read += how.times * known->second;
+    return true;
+  }
   if (isReadByUnits(op))
     return true;
   tile::FragmentType type = op.getType();
@@ -210,19 +222,21 @@ bool LaneReader::load(tile::LoadOp op, const Executions &how, const IndexValues 
         together = *partOfResult(store.getValue());
         break;
       }
-  const bool isWhole =
-      inside->bounds.empty() && ArrayRef(inside->extents) == ArrayRef(full) && how.by == Executions::By::Member;
+  const bool isWhole = isOfMember && inside->bounds.empty() && ArrayRef(inside->extents) == ArrayRef(full);
   auto ask = [&] { return requests(type, op.getElements(), together, *inside, how); };
-  int64_t elements = 0;
+  int64_t bytes = elementBytes(op.getMemRefType().getElementType());
   if (isWhole) {
-    auto [found, isNew] = wholes.try_emplace(op, 0);
+    auto [found, isNew] =
+        wholes.try_emplace({type, op.getElements(), together, inside->neighbors[0], inside->neighbors[1]}, 0);
     if (isNew)
       found->second = ask();
-    elements = found->second;
+    bytes *= found->second;
+    if (!op.getValidMap())
+      bytesOfWhole[op] = bytes;
   } else {
-    elements = ask();
+    bytes *= ask();
   }
-  memoryOf(op.getMemref(), counts).read += how.times * elements * elementBytes(op.getMemRefType().getElementType());
+  memoryOf(op.getMemref(), counts).read += how.times * bytes;
   return true;
 }
 
@@ -316,7 +330,7 @@ bool LaneReader::copy(tile::CopyOp op, const Executions &how, const IndexValues 
 }
 
 bool LaneReader::multiply(tile::MmaOp op, const Executions &how, LaunchCounts &counts) {
-  const MatrixUnit *unit = chip.unit(op.getUnit());
+  const MatrixUnit *unit = unitOf(op);
   if (!unit) {
     counts.unknown = "the chip lacks unit " + op.getUnit().str();
     return false;

@@ -34,6 +34,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tilewright {
@@ -312,6 +313,16 @@ LogicalResult HostPlacer::run() {
   return success();
 }
 
+/// The symbols that operations name, by their interface: a search of all attributes takes longer than all else here.
+static llvm::DenseSet<Attribute> namedSymbols(ModuleOp module) {
+  llvm::DenseSet<Attribute> named;
+  module.walk([&](SymbolUserOpInterface user) {
+    for (NamedAttribute attribute : user->getAttrDictionary())
+      attribute.getValue().walk([&](FlatSymbolRefAttr symbol) { named.insert(symbol); });
+  });
+  return named;
+}
+
 namespace {
 struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
   void runOnOperation() override {
@@ -336,10 +347,9 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
     }
     for (size_t before = privates.size() + 1; !privates.empty() && privates.size() < before;) { // then those they call
       before = privates.size();
-      SymbolTableCollection symbols;
-      SymbolUserMap users(symbols, module);
+      const llvm::DenseSet<Attribute> used = namedSymbols(module);
       llvm::erase_if(privates, [&](func::FuncOp function) {
-        bool isUnused = users.useEmpty(function);
+        bool isUnused = !used.contains(FlatSymbolRefAttr::get(function.getSymNameAttr()));
         if (isUnused)
           function.erase();
         return isUnused;
