@@ -478,10 +478,10 @@ void LanePlanner::price(Candidate &candidate) {
                         bytesTouched(results, plan.tilesM * unit.m, plan.tilesN * unit.n, hierarchy.sectorBytes);
   const double epilogue = drainClocks(chip) + stored * candidate.active / (l2 ? l2 : global)->bytesPerClock +
                           candidate.exchange.clocks(*shared, issueSlots, candidate.perUnit);
-  auto secondsOf = [&](double clocksOfStep) {
+  auto secondsWith = [&](double clocksOfStep) {
     const double steps = candidate.steps * double(extents.otherK);
     const double clocks = std::max(waves * (steps * clocksOfStep + epilogue), arrayClocks) + launchClocks(chip);
-    return clocks / (chip.clockMHz() * 1e6);
+    return secondsOf(clocks, chip);
   };
   // Those that touch sectors once before others, then those without bank conflicts, then those whose addresses of rows
   // stay in registers.
@@ -489,10 +489,10 @@ void LanePlanner::price(Candidate &candidate) {
   const int rank = 4 * (a.fillsSectors() && b.fillsSectors()) +
                    2 * (candidate.conflictsA == 1 && candidate.conflictsB == 1) +
                    tiles.keepsRows(plan, plan.round * (tiles.shortLoads(a) + tiles.shortLoads(b)));
-  if (!considered && ranking.isBeyond(secondsOf(load.most()), rank, plan.subgroupsK > 1))
+  if (!considered && ranking.isBeyond(secondsWith(load.most()), rank, plan.subgroupsK > 1))
     return;
   plan.stepClocks = stepClocks(load, chainOf(candidate));
-  plan.seconds = secondsOf(plan.stepClocks);
+  plan.seconds = secondsWith(plan.stepClocks);
   if (considered)
     considered->push_back(plan);
   // Of equal ones that which asks for the least beside a product.

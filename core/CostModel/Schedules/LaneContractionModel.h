@@ -33,6 +33,7 @@
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
@@ -168,10 +169,6 @@ inline constexpr int64_t otherRegisters = 40;
 inline constexpr int64_t copierRegisters = 40;
 /// Registers of a lane of `groups` groups of `groupLanes` beside a group that only starts copies.
 int64_t groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups);
-/// Clocks until a launch's first and after its last instruction.
-inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
-/// Clocks of a block behind its last step, beside what it stores.
-inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
 
 /// Elements that the lanes of a subgroup load for one fragment: where several hold the same one, each loads it, and the
 /// scratchpad serves so many lanes in a clock, whatever they ask for.

@@ -15,6 +15,7 @@
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/Overlap.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
@@ -91,7 +92,7 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
                                   std::max(1.0, perBlock),
                               issuing, requesting, std::max(1.0, lanes / resident) * chain}) +
                   chain;
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     plan.busyClocks = issuing + requesting;
     plan.fills = blocks >= hierarchy.blocks;
     plans.push_back(plan);

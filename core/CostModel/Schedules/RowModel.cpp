@@ -17,7 +17,7 @@
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
-#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -133,7 +133,7 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
     int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
     plan.clocks = std::max(pieces * std::max(task.length * task.bytes, hierarchy.sectorBytes) / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     if (considered)
       considered->push_back(plan);
     if (!best || plan.clocks < best->clocks)
@@ -253,7 +253,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
                              clocksOfInstruction(chip, issued - (plan.segments - 1) * ofSegment)};
     plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together) *
                                            (plan.segments > 1 ? segmentsTake : 1);
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     if (considered)
       considered->push_back(plan);
     if (!best || plan.clocks < best->clocks)

@@ -20,6 +20,7 @@
 #include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/NestSchedule.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "core/Machine/CoreCommand.h"
 #include "llvm/Support/MathExtras.h"
@@ -558,7 +559,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
-  plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+  plan.seconds = secondsOf(plan.clocks, chip);
   return true;
 }
 

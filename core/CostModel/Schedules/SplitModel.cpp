@@ -81,7 +81,7 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
       plan.clocks += moved;
     else
       plan.clocksWhole = plan.clocks;
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     considered.push_back(plan);
     if (parts == 1 || plan.clocks < best.clocks)
       best = plan;

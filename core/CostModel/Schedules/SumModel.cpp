@@ -13,7 +13,7 @@
 #include "core/CostModel/Schedules/SumModel.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/GridBlock.h"
-#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -39,7 +39,7 @@ static SumPlan fewestClocks(int64_t trips, const TargetDescription &chip, std::v
     SumPlan plan;
     plan.parts = parts;
     plan.clocks = clocksOf(parts);
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     if (considered)
       considered->push_back(plan);
     if (best.clocks == 0 || plan.clocks < best.clocks)

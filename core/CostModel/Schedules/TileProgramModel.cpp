@@ -477,7 +477,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
   double clocks =
       std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *graph.backing())) + launchClocks(chip);
-  plan.seconds = clocks / (chip.clockMHz() * 1e6);
+  plan.seconds = secondsOf(clocks, chip);
   return true;
 }
 
@@ -504,7 +504,7 @@ double tilewright::leastSecondsOfTiles(double products, int64_t blocks, const Ta
   if (perClock == 0)
     return 0;
   const double atATime = double(std::min(blocks, hierarchy.blocks));
-  return products / (perClock * atATime) / (chip.clockMHz() * 1e6);
+  return secondsOf(products / (perClock * atATime), chip);
 }
 
 /// Registers that a lane may have: a role that starts copies leaves most of its own to the others.

@@ -348,7 +348,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(lineBytes) / double(depth), *global);
           double clocks =
               std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
-          plan.seconds = clocks / (chip.clockMHz() * 1e6);
+          plan.seconds = secondsOf(clocks, chip);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
           if (plan.workers || sweep)

@@ -144,7 +144,7 @@ bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
     // Read and written once.
     auto type = cast<MemRefType>(turn.own->access.memref.getType());
     double bytes = double(type.getNumElements()) * elementBytes(type.getElementType());
-    turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks(chip)) / (chip.clockMHz() * 1e6);
+    turn.seconds = secondsOf(2 * bytes / global->bytesPerClock + launchClocks(chip), chip);
     turns.push_back(turn);
   }
   return true;
@@ -175,7 +175,7 @@ double OperandTurner::least() const {
           double(unit.m) * unit.n * unit.k / unit.issue *
               (groupLanesOf(unit, hierarchy.lanes) > hierarchy.lanes ? 1 : chip.number(Number::Issue).value_or(1)));
   double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
-  return (clocks + launchClocks(chip)) / (chip.clockMHz() * 1e6);
+  return secondsOf(clocks + launchClocks(chip), chip);
 }
 
 double OperandTurner::turning(int64_t which) const {

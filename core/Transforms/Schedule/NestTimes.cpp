@@ -144,7 +144,7 @@ double NestTimes::secondsOfRows(ArrayRef<Operation *> ops) const {
     }
   }
   double underWay = std::max(1.0, chip.number(Number::Window).value_or(0) / instructions);
-  return rows * chain / underWay / (chip.clockMHz() * 1e6);
+  return secondsOf(rows * chain / underWay, chip);
 }
 
 /// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they

@@ -1,4 +1,4 @@
-//===- JoinedLaunches.h - Time of equal grids as one launch -----*- C++ -*-===//
+//===- Launches.h - Time of launches ----------------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What equal grids take as one launch:
+/// Clocks as seconds, what a launch takes beside its blocks, and what equal grids take as one launch:
 ///
 ///   launch + (seconds of one - launch) x rounds(count x blocks) / rounds(blocks)
 ///   rounds(b) = ceil(b / blocks that the chip holds at a time)
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H
-#define TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H
+#ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHES_H
+#define TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHES_H
 
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
@@ -24,11 +24,17 @@
 
 namespace tilewright {
 
+inline double secondsOf(double clocks, const TargetDescription &chip) { return clocks / (chip.clockMHz() * 1e6); }
+/// Clocks until a launch's first and after its last instruction.
+inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
+/// Clocks of a block behind its last step, beside what it stores.
+inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
+
 /// Seconds of `count` grids as one launch, each of which takes `seconds` with its launch. `blocks` of one, `residency`:
 /// blocks of a multiprocessor at a time; where either is not known, all blocks are as long as those of the grids apart.
 inline double secondsOfJoined(const TargetDescription &chip, double seconds, int64_t count,
                               std::optional<int64_t> blocks, std::optional<int64_t> residency) {
-  double launch = chip.number(Number::Launch).value_or(0) / (chip.clockMHz() * 1e6);
+  double launch = secondsOf(launchClocks(chip), chip);
   double times = count;
   if (blocks && residency && *blocks > 0) {
     int64_t atATime = *residency * LaneHierarchy::of(chip.graph()).blocks;
@@ -39,4 +45,4 @@ inline double secondsOfJoined(const TargetDescription &chip, double seconds, int
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_COSTMODEL_TIME_JOINEDLAUNCHES_H
+#endif // TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHES_H
