@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "tilewright/MachineGraph.h"
@@ -365,23 +364,16 @@ static bool force(ContractionPlan &plan, const PlanOptions &options) {
   return true;
 }
 
-/// Prices `candidate`, and keeps it as `best` if it is faster.
-void Planner::consider(ContractionPlan candidate, std::optional<ContractionPlan> &best) const {
+/// Prices `candidate`, if it is not seen early that it is not the best, and offers it.
+void Planner::consider(ContractionPlan candidate, Search &search) const {
   if (!force(candidate, options))
     return;
   // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
   // scalar's register, a spare one for each row.
   if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
     candidate.tailUnit = nullptr;
-  countWork("candidates", 1);
-  double limit = best ? best->seconds * 0.995 : std::numeric_limits<double>::infinity();
-  bool isListed = options.considered != nullptr; // with its whole time
-  candidate.seconds =
-      clocks(candidate, isListed ? std::numeric_limits<double>::infinity() : limit * machine.clockHz) / machine.clockHz;
-  if (isListed)
-    options.considered->push_back(candidate);
-  if (!best || candidate.seconds < limit)
-    best = candidate;
+  candidate.seconds = clocks(candidate, search.most() * machine.clockHz) / machine.clockHz;
+  search.offer(std::move(candidate));
 }
 
 /// Chooses for a register tile, an order and what is packed how steps are unrolled and prefetched; false where such a
@@ -441,12 +433,12 @@ SmallVector<int64_t> Planner::blocksOfK(const ContractionPlan &p) const {
 }
 
 /// Considers all blocks of a plan whose steps are chosen.
-void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &best) const {
+void Planner::considerBlocks(ContractionPlan p, Search &search) const {
   // Prefetches that come too early or push each other out only cost.
   auto considerPrefetched = [&](ContractionPlan each) {
     if ((p.packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
       each.prefetchPanels = 0;
-    consider(std::move(each), best);
+    consider(std::move(each), search);
   };
   for (int64_t block : blocksOfK(p)) {
     p.kBlock = block;
@@ -454,7 +446,7 @@ void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &
     if (ContractionPlan whole = p; !p.isBlock() && p.laneBlock != 0) {
       whole.laneBlock = whole.prefetchPanels = 0;
       if (tilesOfCopy(whole, p.vectorOperand(c)) > 1)
-        consider(std::move(whole), best);
+        consider(std::move(whole), search);
     }
     if (!p.isBlock()) {
       considerPrefetched(p);
@@ -469,7 +461,7 @@ void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &
 }
 
 /// Register tiles that fit, blocks of k that keep a panel in the second cache, both orders, packing or not.
-void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const {
+void Planner::sizes(ContractionPlan &p, Search &search) const {
   const int64_t mostVectors = std::min<int64_t>(6, unitVectorsOf(p)),
                 mostRows = std::min<int64_t>(machine.registers, unitRowsOf(p));
   for (int64_t vectors = 1; vectors <= mostVectors; ++vectors)
@@ -487,7 +479,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
             if (chooseSteps(q))
-              considerBlocks(std::move(q), best);
+              considerBlocks(std::move(q), search);
           }
     }
 }

@@ -326,7 +326,9 @@ double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
 
 /// Each core's part is a contraction of its own, planned like one: what all cores read or pack whole is in its time.
 std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
-  std::optional<ContractionPlan> best = plan(reason);
+  Search search(nullptr, betterPart);
+  search.best = plan(reason);
+  std::optional<ContractionPlan> &best = search.best;
   if (options.threads <= 1 || (best && best->seconds < 4 * launchSeconds))
     return best;
   bool isKnown = true;
@@ -345,8 +347,7 @@ std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
       if (!candidate)
         continue;
       candidate->seconds += launchSeconds + contentionSeconds(planner, parts);
-      if (!best || candidate->seconds < best->seconds * 0.995)
-        best = candidate;
+      search.keep(std::move(*candidate));
     }
   }
   if (best && !isKnown && !best->splitDim)
@@ -373,7 +374,7 @@ std::string Planner::shortage(bool hasDims, bool hasUnit) const {
 }
 
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
-  std::optional<ContractionPlan> best;
+  Search search(options.considered, betterPart);
   bool hasDims = false, hasUnit = false;
   for (const MatrixUnit &unit : target.units())
     for (bool lanesOnM : {false, true}) {
@@ -406,12 +407,12 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
             continue;
           hasUnit = true;
           q.tailUnit = tailUnitFor(q);
-          sizes(q, best);
+          sizes(q, search);
         }
     }
-  if (!best)
+  if (!search.best)
     reason = shortage(hasDims, hasUnit);
-  return best;
+  return search.best;
 }
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,

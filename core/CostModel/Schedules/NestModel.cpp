@@ -12,9 +12,9 @@
 
 #include "core/CostModel/Schedules/NestModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/Overlap.h"
 #include "tilewright/MachineGraph.h"
@@ -44,6 +44,7 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
                *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
   std::vector<NestPlan> plans;
+  PlanSearch<NestPlan> search(&plans);
   if (!global || !file || !own || task.rows <= 0 || task.length <= 0)
     return {};
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
@@ -54,7 +55,6 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
   for (int64_t iterations = 1; iterations <= std::min(task.most, mostIterations); iterations *= 2) {
     if (iterations > 1 && (iterations > task.length || (!task.partial && task.length % iterations != 0)))
       break;
-    countWork("candidates", 1);
     NestPlan plan;
     plan.iterations = iterations;
     double bytes = 0, requestClocks = 0;
@@ -95,13 +95,12 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
     plan.seconds = secondsOf(plan.clocks, chip);
     plan.busyClocks = issuing + requesting;
     plan.fills = blocks >= hierarchy.blocks;
-    plans.push_back(plan);
+    search.offer(plan);
   }
-  const NestPlan *fastest = &*llvm::min_element(
-                     plans, [](const NestPlan &a, const NestPlan &b) { return a.clocks < b.clocks; }),
-                 *best = fastest;
+  const NestPlan *best = &*search.best;
   for (const NestPlan &plan : plans)
-    if (plan.fills && plan.clocks <= fastest->clocks * (1 + indistinguishable) && plan.busyClocks < best->busyClocks)
+    if (plan.fills && plan.clocks <= search.best->clocks * (1 + indistinguishable) &&
+        plan.busyClocks < best->busyClocks)
       best = &plan;
   if (considered)
     *considered = plans;

@@ -13,10 +13,10 @@
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
@@ -112,9 +112,8 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
       (task.laneBytes > task.bytes ? task.laneBytes / (l2 ? l2->bytesPerClock : bandwidth) : task.bytes / bandwidth);
   double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, gridBlockLanes), gridBlockLanes) *
                                                  std::ceil(task.pieces * task.length / loadsUnderWay) * latency);
-  std::optional<RowPlan> best;
+  PlanSearch<RowPlan> search(considered);
   for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {
-    countWork("candidates", 1);
     RowPlan plan;
     plan.subgroups = subgroups;
     plan.lanesClocks = lanesClocks;
@@ -134,12 +133,9 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
     plan.clocks = std::max(pieces * std::max(task.length * task.bytes, hierarchy.sectorBytes) / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
     plan.seconds = secondsOf(plan.clocks, chip);
-    if (considered)
-      considered->push_back(plan);
-    if (!best || plan.clocks < best->clocks)
-      best = plan;
+    search.offer(plan);
   }
-  return best;
+  return search.best;
 }
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
@@ -201,9 +197,8 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     return std::nullopt;
   int64_t inputBytes = std::accumulate(task.inputs.begin(), task.inputs.end(), int64_t(0)),
           betweenBytes = std::accumulate(task.between.begin(), task.between.end(), int64_t(0));
-  std::optional<RowProgramPlan> best;
+  PlanSearch<RowProgramPlan> search(considered);
   auto consider = [&](int64_t subgroups, int64_t rows, bool keepsInputs, int64_t elements) {
-    countWork("candidates", 1);
     RowProgramPlan plan;
     plan.subgroups = subgroups;
     plan.rows = rows;
@@ -254,10 +249,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together) *
                                            (plan.segments > 1 ? segmentsTake : 1);
     plan.seconds = secondsOf(plan.clocks, chip);
-    if (considered)
-      considered->push_back(plan);
-    if (!best || plan.clocks < best->clocks)
-      best = plan;
+    search.offer(plan);
   };
   for (bool keepsInputs : {true, false})
     for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2)
@@ -272,7 +264,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
             if (elements < whole && rows == 1)
               consider(subgroups, rows, keepsInputs, elements);
         }
-  if (!best || best->clocks >= task.apartClocks)
+  if (!search.best || search.best->clocks >= task.apartClocks)
     return std::nullopt;
-  return best;
+  return search.best;
 }

@@ -14,10 +14,10 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/BankTraffic.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Time/Launches.h"
@@ -596,11 +596,15 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
   if (possible.empty())
     return std::nullopt;
+  SmallVector<unsigned> dynamic;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+    if (!c.nest.tripCounts[dim])
+      dynamic.push_back(dim);
   SmallVector<Judge, 0> judges;                   // of each possible pair of dimensions
   std::vector<ScratchpadContractionPlan> fitting; // priced with large sizes
   std::vector<unsigned> judgeOf;
+  PlanSearch<ScratchpadContractionPlan> search(considered);
   auto consider = [&](ScratchpadContractionPlan plan) {
-    countWork("candidates", 1);
     Judge &judge = judges.back();
     plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
     ScratchpadContractionPlan loose = plan;
@@ -612,8 +616,11 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     auto weigh = [&](ScratchpadContractionPlan plan) {
       if (!judge.price(plan))
         return;
-      fitting.push_back(std::move(plan));
-      judgeOf.push_back(judges.size() - 1);
+      if (!dynamic.empty()) {
+        fitting.push_back(plan);
+        judgeOf.push_back(judges.size() - 1);
+      }
+      search.offer(std::move(plan));
     };
     weigh(plan);
     if (plan.groups() == 1)
@@ -639,16 +646,8 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
             }
           }
   }
-  if (considered)
-    considered->insert(considered->end(), fitting.begin(), fitting.end());
-  std::optional<ScratchpadContractionPlan> best;
-  SmallVector<unsigned> dynamic;
-  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
-    if (!c.nest.tripCounts[dim])
-      dynamic.push_back(dim);
-  if (!fitting.empty() && dynamic.empty()) {
-    best = *llvm::min_element(fitting, [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
-  } else if (!fitting.empty()) {
+  std::optional<ScratchpadContractionPlan> best = std::move(search.best);
+  if (!fitting.empty()) {
     Contraction sized = c;
     auto priceAt = [&](unsigned candidate, ArrayRef<int64_t> sizes) {
       for (auto [dim, size] : llvm::zip_equal(dynamic, sizes))

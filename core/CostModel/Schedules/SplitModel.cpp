@@ -13,6 +13,7 @@
 #include "core/CostModel/Schedules/SplitModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
@@ -40,39 +41,39 @@ static double productClocks(const LaneContractionQuestion &question, const Targe
 
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
                                 const LaneHierarchy &hierarchy, bool all) {
-  SplitPlan best;
+  std::vector<SplitPlan> considered;
+  PlanSearch<SplitPlan> search(&considered);
+  SplitPlan plan;
   const Contraction &c = question.contraction;
   const Memory *global = chip.graph().backing();
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips || *trips == 0)
-      return best;
+      return plan;
   if (!global)
-    return best;
+    return plan;
   constexpr int64_t mostParts = 64;
   double resultBytes = elementBytes(c.accumulator);
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
     if (!llvm::is_contained(c.k, dim))
       resultBytes *= double(*c.nest.tripCounts[dim]);
   const double leastClocks = productClocks(question, chip, hierarchy) + launchClocks(chip);
-  std::vector<SplitPlan> considered;
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
-    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
+    if (parts > 1 && *c.nest.tripCounts[plan.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
     const double moved =
         2 * parts * resultBytes / global->bytesPerClock + launchClocks(chip); // between products and sums
-    if (!all && parts > 1 && leastClocks + moved >= best.clocks)
+    if (!all && parts > 1 && leastClocks + moved >= search.best->clocks)
       continue;
     question.parts = parts;
     std::string reason;
     std::optional<LaneContractionPlan> tiles = planLaneContraction(question, chip, hierarchy, reason);
     if (!tiles && parts == 1)
-      return best;
+      return plan;
     if (!tiles)
       continue;
     const auto [m, n, k, outer, otherK] = ContractionExtents(c, *tiles);
     if (parts > 1 && k % (parts * tiles->depth) != 0)
       continue;
-    SplitPlan plan = best;
     plan.parts = parts;
     plan.kDim = tiles->kDim;
     plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
@@ -82,10 +83,8 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
     else
       plan.clocksWhole = plan.clocks;
     plan.seconds = secondsOf(plan.clocks, chip);
-    considered.push_back(plan);
-    if (parts == 1 || plan.clocks < best.clocks)
-      best = plan;
+    search.offer(plan);
   }
-  best.considered = std::move(considered);
-  return best;
+  search.best->considered = std::move(considered);
+  return *search.best;
 }

@@ -12,6 +12,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/TileProgramPlanner.h"
@@ -569,11 +570,11 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
                                                            const LaneHierarchy &hierarchy,
                                                            const NumericFreedom &freedom, LanePlanOverrides overrides,
                                                            std::string &reason) {
-  std::optional<TileProgramPlan> best;
+  PlanSearch<TileProgramPlan> search;
   int64_t fewest = std::numeric_limits<int64_t>::max(); // registers of a plan that does not fit
   reason = "no unit of the chip computes its contractions";
   if (hierarchy.scratchpad.empty())
-    return best;
+    return std::nullopt;
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
   SmallVector<TileProgramPlan> candidates;
   for (const MatrixUnit &unit : chip.units())
@@ -603,8 +604,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
         std::string shortage;
         if (planner.price(each, shortage)) {
           planner.shareOut(each, forcedValue(overrides, "chain_persistent"));
-          if (!best || each.seconds < best->seconds)
-            best = each;
+          search.offer(std::move(each));
         } else if (each.registers < fewest) {
           fewest = each.registers;
           reason = shortage;
@@ -612,5 +612,5 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       }
     }
   }
-  return best;
+  return search.best;
 }

@@ -26,6 +26,7 @@
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -270,7 +271,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
         smallest = std::min(smallest, unit.n);
       }
 
-  std::optional<LaneContractionPlan> best;
+  PlanSearch<LaneContractionPlan> search(considered);
   for (const auto &[candidate, lines] : candidates) {
     const MatrixUnit &unit = *candidate;
     const int64_t depth = lines.depth;
@@ -358,11 +359,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
             continue;
           if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // groups cover all rows of tiles
             continue;
-          if (considered)
-            considered->push_back(plan);
-          if (!best || plan.seconds < best->seconds)
-            best = plan;
+          search.offer(plan);
         }
   }
-  return best;
+  return search.best;
 }
