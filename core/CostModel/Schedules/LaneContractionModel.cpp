@@ -175,8 +175,7 @@ struct Candidate {
   int64_t units = 1, steps = 1;          // along k: of a subgroup in a step, of the loop
   int64_t staged = 0, limit = 0;         // registers: of tiles that wait between two memories, of a lane
   SliceExchange exchange = {};           // at the end
-  double blocks = 1, active = 1;         // of the launch, and of these at a time
-  double atATime = 1, perUnit = 1;       // that the chip holds; active ones of the fullest multiprocessor
+  BlockWaves grid = {1, 1, 1};           // blocks of the launch
   double conflictsA = 1, conflictsB = 1; // how many times the clocks without bank conflicts accesses take
   double reads = 0, written = 0;         // bytes of a block's step in the scratchpad, with their conflicts
   double byLanes = 0;                    // of those written
@@ -230,7 +229,7 @@ private:
   StagedTiles tiles;
   const int64_t elementBytes;
   const double issueSlots;
-  const int64_t threadsAtATime;
+  const int64_t resident; // lanes of a multiprocessor
   const ContractionExtents extents;
   const double arrayClocks;                // until all arrays have been moved once
   const bool bySubgroup;                   // subgroups copy asynchronously, past their registers
@@ -250,8 +249,7 @@ LanePlanner::LanePlanner(const LaneContractionQuestion &question, const TargetDe
       shared(chip.memory(hierarchy.scratchpad)), own(chip.graph().laneRegisters()), l2(chip.graph().lastSharedCache()),
       global(chip.graph().backing()), results(question.written()), tiles(c, chip, hierarchy),
       elementBytes(tiles.elementBytes()), issueSlots(chip.number(Number::Issue).value_or(1)),
-      threadsAtATime(
-          int64_t(chip.number(Number::ResidentThreads).value_or(double(chip.graph().registerPool()->entries)))),
+      resident(residentLanes(chip)),
       extents(c, base, question.parts),
       arrayClocks(clocksOfArrays(c, double(extents.m) * extents.n * double(extents.outer), elementBytes, *global)),
       bySubgroup(subgroupEngine(chip) && !tiles.engine()),
@@ -368,10 +366,9 @@ bool LanePlanner::fitsScratchpad(Candidate &candidate, int64_t most) {
     shortage.lacksBytes(candidate.exchange.bytes);
     return false;
   }
-  plan.blocksAtATime =
-      std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
-                                     threadsAtATime / (plan.subgroups() * hierarchy.lanes)}));
+  plan.blocksAtATime = blocksAtATime(
+      *shared, plan.sharedBytes, blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
+      plan.subgroups() * hierarchy.lanes, resident);
   return true;
 }
 
@@ -380,14 +377,11 @@ bool LanePlanner::orderTiles(Candidate &candidate) {
   LaneContractionPlan &plan = candidate.plan;
   const int64_t tilesM = llvm::divideCeil(extents.m, plan.blockM()),
                 tilesN = llvm::divideCeil(extents.n, plan.blockN());
-  candidate.blocks = double(extents.outer) * tilesM * tilesN;
-  candidate.atATime = double(hierarchy.blocks) * plan.blocksAtATime;
-  candidate.active = std::min(candidate.blocks, candidate.atATime);
-  candidate.perUnit = std::max(1.0, std::ceil(candidate.active / hierarchy.blocks));
+  candidate.grid = {double(extents.outer) * tilesM * tilesN, hierarchy.blocks, plan.blocksAtATime};
   const bool isSized = trips(plan.mDim) && trips(plan.nDim);
-  if (forcedRows || (isSized && candidate.active < double(tilesM) * tilesN))
+  if (forcedRows || (isSized && candidate.grid.active < double(tilesM) * tilesN))
     plan.rasterRows =
-        forcedRows.value_or(rasterRows(tilesM, tilesN, int64_t(candidate.active), plan.blockM(), plan.blockN()));
+        forcedRows.value_or(rasterRows(tilesM, tilesN, int64_t(candidate.grid.active), plan.blockM(), plan.blockN()));
   if (plan.rasterRows < 1 || (plan.rasterRows > 1 && (!isSized || tilesM % plan.rasterRows))) {
     shortage.sweeps = true;
     return false;
@@ -427,17 +421,17 @@ void LanePlanner::countBytes(Candidate &candidate) const {
                       : candidate.heldB ? writtenB
                                         : 0;
   candidate.fetched =
-      fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.active, elementBytes, l2);
+      fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.grid.active, elementBytes, l2);
 }
 
 StepLoad LanePlanner::loadOf(const Candidate &candidate) const {
   const LaneContractionPlan &plan = candidate.plan;
-  const double subgroups = double(plan.subgroups()), perUnit = candidate.perUnit;
+  const double subgroups = double(plan.subgroups()), perUnit = candidate.grid.fullest;
   StepLoad load;
   load.units = candidate.products() * subgroups / issueSlots * perUnit;
   load.issue = subgroups * plan.instructions.sum() / issueSlots * perUnit;
   load.scratchpad = (candidate.reads + candidate.written) / shared->bytesPerClock * perUnit;
-  load.l2 = l2 ? candidate.stageBytes * candidate.active / l2->bytesPerClock : 0;
+  load.l2 = l2 ? candidate.stageBytes * candidate.grid.active / l2->bytesPerClock : 0;
   load.global = candidate.fetched / global->bytesPerClock;
   return load;
 }
@@ -459,7 +453,7 @@ StepChain LanePlanner::chainOf(const Candidate &candidate) const {
   chain.scratchpadWrite = candidate.byLanes / subgroups / shared->bytesPerClock;
   chain.scratchpadLatency = shared->latency;
   chain.meets = candidate.byLanes > 0 && subgroups > 1;
-  const double missing = std::min(1.0, candidate.fetched / (stageBytes * candidate.active));
+  const double missing = std::min(1.0, candidate.fetched / (stageBytes * candidate.grid.active));
   chain.l2 = l2 ? stageBytes / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
   chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
   chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
@@ -473,15 +467,13 @@ void LanePlanner::price(Candidate &candidate) {
   const MatrixUnit &unit = *plan.unit;
   countBytes(candidate);
   const StepLoad load = loadOf(candidate);
-  const double waves = std::max(1.0, std::ceil(candidate.blocks / candidate.atATime));
   const double stored = double(plan.blockM()) * plan.blockN() *
                         bytesTouched(results, plan.tilesM * unit.m, plan.tilesN * unit.n, hierarchy.sectorBytes);
-  const double epilogue = drainClocks(chip) + stored * candidate.active / (l2 ? l2 : global)->bytesPerClock +
-                          candidate.exchange.clocks(*shared, issueSlots, candidate.perUnit);
+  const double epilogue = drainClocks(chip) + stored * candidate.grid.active / (l2 ? l2 : global)->bytesPerClock +
+                          candidate.exchange.clocks(*shared, issueSlots, candidate.grid.fullest);
   auto secondsWith = [&](double clocksOfStep) {
     const double steps = candidate.steps * double(extents.otherK);
-    const double clocks = std::max(waves * (steps * clocksOfStep + epilogue), arrayClocks) + launchClocks(chip);
-    return secondsOf(clocks, chip);
+    return secondsOf(candidate.grid.clocks(steps * clocksOfStep + epilogue, arrayClocks, chip), chip);
   };
   // Those that touch sectors once before others, then those without bank conflicts, then those whose addresses of rows
   // stay in registers.
@@ -497,7 +489,7 @@ void LanePlanner::price(Candidate &candidate) {
     considered->push_back(plan);
   // Of equal ones that which asks for the least beside a product.
   const double beside = (load.issue + load.scratchpad + load.l2) /
-                        (candidate.perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
+                        (candidate.grid.fullest * double(plan.blockM()) * plan.blockN() * plan.depth);
   ranking.add(plan, rank, beside);
 }
 

@@ -392,12 +392,12 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
     plan.sharedBytes += stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
 }
 
-/// Clocks of one step of the `active` blocks that run at a time.
-double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, double active) const {
+/// Clocks of one step of the blocks that run at a time.
+double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, const BlockWaves &grid) const {
   const Memory *l2 = chip.graph().lastSharedCache();
   const Memory &near = l2 ? *l2 : *chip.graph().backing();
   const double issueSlots = chip.number(Number::Issue).value_or(1);
-  const double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks));
+  const double perUnit = grid.fullest;
   StepLoad load;
   const double slots = std::min(issueSlots, double(plan.unit->scopeCount)); // that a unit's instruction takes
   load.units = part.products * plan.subgroups * slots / issueSlots * perUnit;
@@ -405,7 +405,7 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   const double powers = part.powers / chip.number(Number::Exp2F32).value_or(issueSlots);
   load.powers = powers * plan.allSubgroups() * perUnit;
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
-  load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
+  load.l2 = (part.copied + part.loaded * plan.subgroups) * grid.active / near.bytesPerClock;
   StepChain chain;
   // Subgroups of an issue slot whose lanes work at a time: of all blocks, but for those whose turn it is at the units.
   const int64_t atUnits = plan.inTurns ? plan.unit->scopeCount : 0;
@@ -427,7 +427,6 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
 }
 
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
-  const MachineGraph &graph = chip.graph();
   plan.registers = registersOf(plan);
   const int64_t groupLanes = plan.unit->scopeCount * hierarchy.lanes;
   const int64_t threads = plan.allSubgroups() * hierarchy.lanes + (plan.engine.empty() ? 0 : groupLanes);
@@ -459,26 +458,21 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
              std::to_string(shared.bytes);
     return false;
   }
-  int64_t threadsAtATime =
-      int64_t(chip.number(Number::ResidentThreads).value_or(double(graph.registerPool()->entries)));
-  plan.blocksAtATime = std::max<int64_t>(
-      1, std::min({shared.bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                   plan.engine.empty() ? blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups())
-                                       : 1, // its registers are shared out anew
-                   threadsAtATime / threads}));
-  double atATime = double(hierarchy.blocks) * plan.blocksAtATime, active = std::min(double(blocks), atATime);
+  const int64_t inRegisters = plan.engine.empty()
+                                  ? blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups())
+                                  : 1; // its registers are shared out anew
+  plan.blocksAtATime = blocksAtATime(shared, plan.sharedBytes, inRegisters, threads, residentLanes(chip));
+  const BlockWaves grid(double(blocks), hierarchy.blocks, plan.blocksAtATime);
   double ofTile = 0;
   plan.stepClocks = 0;
   for (const auto &[steps, part] : parts) {
-    double clocks = stepClocks(plan, part, active);
+    double clocks = stepClocks(plan, part, grid);
     ofTile += (steps ? steps->mean : 1) * clocks;
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
-  double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
-  double clocks =
-      std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *graph.backing())) + launchClocks(chip);
-  plan.seconds = secondsOf(clocks, chip);
+  plan.seconds = secondsOf(
+      grid.clocks(ofTile + drainClocks(chip), clocksOfArrays(program, *chip.graph().backing()), chip), chip);
   return true;
 }
 

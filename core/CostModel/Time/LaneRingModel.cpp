@@ -331,7 +331,9 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
 
           int64_t clusters = atMost("persistent_blocks", hierarchy.blocks / cluster); // at a time
           int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
-          double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
+          double tiles = outerCount * tilesM * tilesN;
+          const BlockWaves grid(tiles, clusters, 1); // of clusters
+          const double active = grid.active * cluster;
           double units = double(groups * tm) * (depth / unit.k) * unit.issue + scales->clocks;
           double issues = double(groups * tm) * (depth / unit.k);
           double reads = double(groups * tm) * (unit.m * lines.ofA + unit.n * lines.ofB) + groups * scales->stageBytes;
@@ -345,11 +347,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
               double(plan.blockM()) * plan.blockN() *
               bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
           double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
-          double waves = std::ceil(tiles / clusters);
           double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(lineBytes) / double(depth), *global);
-          double clocks =
-              std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
-          plan.seconds = secondsOf(clocks, chip);
+          plan.seconds = secondsOf(grid.clocks(steps * plan.stepClocks + epilogue, hbm, chip, engine->latency), chip);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
           if (plan.workers || sweep)

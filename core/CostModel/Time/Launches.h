@@ -20,6 +20,7 @@
 #include "tilewright/MachineGraph.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <optional>
 
 namespace tilewright {
@@ -29,6 +30,21 @@ inline double secondsOf(double clocks, const TargetDescription &chip) { return c
 inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
 /// Clocks of a block behind its last step, beside what it stores.
 inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
+
+/// How the blocks of a launch come to the members of the chip, each of which holds `ofMember` of them at a time.
+struct BlockWaves {
+  BlockWaves(double blocks, int64_t members, int64_t ofMember)
+      : atATime(double(members) * ofMember), active(std::min(blocks, atATime)),
+        fullest(std::max(1.0, std::ceil(active / members))), waves(std::max(1.0, std::ceil(blocks / atATime))) {}
+  double atATime, active; // that the chip holds, and that run at a time
+  double fullest, waves;  // active ones of the fullest member; waves of blocks
+
+  /// Clocks of the launch, whose blocks take `ofBlock` each; the backing memory takes `ofArrays` to move its arrays.
+  /// `start`: before the first step.
+  double clocks(double ofBlock, double ofArrays, const TargetDescription &chip, double start = 0) const {
+    return std::max(waves * ofBlock, ofArrays) + start + launchClocks(chip);
+  }
+};
 
 /// Seconds of `count` grids as one launch, each of which takes `seconds` with its launch. `blocks` of one, `residency`:
 /// blocks of a multiprocessor at a time; where either is not known, all blocks are as long as those of the grids apart.
