@@ -37,6 +37,7 @@
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
 
@@ -54,6 +55,12 @@ struct StagedTile {
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
   int64_t beside = 0; // those along a row before the next ones lie along the array again
 
+  /// Lines of so many bytes, swizzled in groups of eight as engines and units know them.
+  void swizzleLines(int64_t bytes) {
+    swizzleBits = llvm::Log2_64(bytes / mostAccessBytes);
+    swizzleBase = llvm::ConstantLog2<mostAccessBytes>();
+    swizzleShift = 3;
+  }
   /// Elements that a lane loads at once where vectors are unaligned.
   int64_t looseElements(int64_t elementBytes) const { return near ? turn.along : mostAccessBytes / elementBytes; }
 };

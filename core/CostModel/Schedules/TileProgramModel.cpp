@@ -128,9 +128,7 @@ static std::optional<StagedTile> linesOf(const UnitOperand &own, bool isA, int64
       tile.line = line / bytes;
   if (tile.line == 0)
     return std::nullopt;
-  tile.swizzleBits = llvm::Log2_64(tile.line * bytes / mostAccessBytes);
-  tile.swizzleBase = llvm::Log2_64(mostAccessBytes);
-  tile.swizzleShift = 3; // lines of a group of eight
+  tile.swizzleLines(tile.line * bytes);
   return tile;
 }
 

@@ -296,9 +296,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           for (StagedTile *tile : {&plan.a, &plan.b}) {
             const bool isA = tile == &plan.a;
             tile->line = (isA ? c.a.along(depth) : depth) / perElement(isA ? unit.a : unit.b);
-            tile->swizzleBits = llvm::Log2_64((isA ? lines.ofA : lines.ofB) / packBytes);
-            tile->swizzleBase = 4;
-            tile->swizzleShift = 3;
+            tile->swizzleLines(isA ? lines.ofA : lines.ofB);
           }
           if (!agrees(plan, overrides) || (plan.blockM() >= 2 * m && plan.blockM() > unit.m))
             continue;
