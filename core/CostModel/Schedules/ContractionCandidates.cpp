@@ -11,7 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -23,10 +25,6 @@ namespace tilewright {
 bool Planner::chooseDims(ContractionPlan &p) const {
   ArrayRef<unsigned> laneDims = p.lanesOnM ? c.m : c.n, rowDims = p.lanesOnM ? c.n : c.m;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
-  auto isLinear = [](const Access &access, unsigned dim) {
-    return llvm::all_of(access.map.getResults(),
-                        [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
-  };
   auto best = [&](ArrayRef<unsigned> dims, auto score) -> std::optional<unsigned> {
     std::optional<unsigned> chosen;
     for (unsigned dim : dims)
@@ -42,10 +40,10 @@ bool Planner::chooseDims(ContractionPlan &p) const {
       score *= 2;
     return score;
   });
-  if (!p.laneDim || !isLinear(vectors, *p.laneDim))
+  if (!p.laneDim || !isLinearIn(vectors, *p.laneDim))
     return false;
   p.rowDim = best(rowDims, [&](unsigned dim) { return std::min<double>(trips(dim), 64) + dim * 0.01; });
-  if (p.rowDim && !isLinear(scalars, *p.rowDim))
+  if (p.rowDim && !isLinearIn(scalars, *p.rowDim))
     return false;
   auto kDim = best(c.k, [&](unsigned dim) {
     return std::min<double>(trips(dim), 64) * (vectors.dims().test(dim) && scalars.dims().test(dim) ? 4 : 1) *
@@ -53,7 +51,7 @@ bool Planner::chooseDims(ContractionPlan &p) const {
   });
   p.kDim = *kDim;
   p.tapsInside = readsTapsTogether(p);
-  return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
+  return isLinearIn(vectors, p.kDim) && isLinearIn(scalars, p.kDim);
 }
 
 /// Whether elements of the scalar operand that lie between two steps along k belong to other reduction dimensions, so
@@ -323,19 +321,16 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   auto fitting = [&](int64_t bytes) {
     return second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
   };
-  auto evenly = [](int64_t total, int64_t most) {
-    return int64_t(llvm::divideCeil(total, llvm::divideCeil(total, most)));
-  };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
   int64_t panels = llvm::divideCeil(laneTrips(p), p.vectors * p.unit->n);
   int64_t panelBytes = p.vectors * p.unit->n * k * bytesOf(p.unit->b.element);
   if (int64_t most = fitting(panelBytes);
       p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
-    result.push_back({evenly(panels, most), 0});
+    result.push_back({evenPart(panels, most), 0});
   int64_t rowTiles = llvm::divideCeil(rowTrips(p), p.rows * p.unit->m);
   int64_t tileBytes = p.rows * p.unit->m * k * bytesOf(p.scalarOperand(c));
   if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
-    result.push_back({0, evenly(rowTiles, most)});
+    result.push_back({0, evenPart(rowTiles, most)});
   return result;
 }
 
@@ -424,7 +419,7 @@ SmallVector<int64_t> Planner::blocksOfK(const ContractionPlan &p) const {
   SmallVector<int64_t> result;
   int64_t previous = 0;
   for (int64_t limit : limits) {
-    int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, std::min(limit, k))), unitSteps);
+    int64_t block = llvm::alignTo(evenPart(k, std::min(limit, k)), unitSteps);
     if (block != previous)
       result.push_back(block >= k ? 0 : block);
     previous = block;

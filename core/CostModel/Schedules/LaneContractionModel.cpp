@@ -249,8 +249,7 @@ LanePlanner::LanePlanner(const LaneContractionQuestion &question, const TargetDe
       shared(chip.memory(hierarchy.scratchpad)), own(chip.graph().laneRegisters()), l2(chip.graph().lastSharedCache()),
       global(chip.graph().backing()), results(question.written()), tiles(c, chip, hierarchy),
       elementBytes(tiles.elementBytes()), issueSlots(chip.number(Number::Issue).value_or(1)),
-      resident(residentLanes(chip)),
-      extents(c, base, question.parts),
+      resident(residentLanes(chip)), extents(c, base, question.parts),
       arrayClocks(clocksOfArrays(c, double(extents.m) * extents.n * double(extents.outer), elementBytes, *global)),
       bySubgroup(subgroupEngine(chip) && !tiles.engine()),
       forcedRows(forcedValue(question.overrides, "rasterisation_rows")) {
@@ -277,9 +276,8 @@ bool LanePlanner::isCut(const LaneContractionPlan &plan, const StepSize &size) {
     return false;
   shortage.tile = true;
   // No tile of which more than half is beyond the array, unless it is the smallest.
-  if ((plan.blockM() >= 2 * extents.m && plan.blockM() > unit.m) ||
-      (plan.blockN() >= 2 * extents.n && plan.blockN() > unit.n) ||
-      (plan.depth >= 2 * extents.k && size.bytes > shortestDepth && plan.depth > unit.k))
+  if (isHalfBeyond(plan.blockM(), extents.m, unit.m) || isHalfBeyond(plan.blockN(), extents.n, unit.n) ||
+      (size.bytes > shortestDepth && isHalfBeyond(plan.depth, extents.k, unit.k)))
     return false;
   // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
   auto fills = [&](bool inFree, int64_t rows, int64_t extent) {
@@ -366,9 +364,9 @@ bool LanePlanner::fitsScratchpad(Candidate &candidate, int64_t most) {
     shortage.lacksBytes(candidate.exchange.bytes);
     return false;
   }
-  plan.blocksAtATime = blocksAtATime(
-      *shared, plan.sharedBytes, blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
-      plan.subgroups() * hierarchy.lanes, resident);
+  plan.blocksAtATime = blocksAtATime(*shared, plan.sharedBytes,
+                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
+                                     plan.subgroups() * hierarchy.lanes, resident);
   return true;
 }
 
@@ -420,8 +418,8 @@ void LanePlanner::countBytes(Candidate &candidate) const {
                       : candidate.heldA ? writtenA
                       : candidate.heldB ? writtenB
                                         : 0;
-  candidate.fetched =
-      fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.grid.active, elementBytes, l2);
+  candidate.fetched = fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.grid.active,
+                                  elementBytes, l2);
 }
 
 StepLoad LanePlanner::loadOf(const Candidate &candidate) const {

@@ -45,8 +45,8 @@ int64_t tilewright::residentLanes(const TargetDescription &chip) {
 
 int64_t tilewright::blocksAtATime(const Memory &scratchpad, int64_t bytes, int64_t inRegisters, int64_t lanes,
                                   int64_t resident) {
-  return std::max<int64_t>(
-      1, std::min({scratchpad.bytes / std::max<int64_t>(bytes, 1), inRegisters, resident / lanes}));
+  return std::max<int64_t>(1,
+                           std::min({scratchpad.bytes / std::max<int64_t>(bytes, 1), inRegisters, resident / lanes}));
 }
 
 int64_t tilewright::rowsOfLane(const Layout &layout) {

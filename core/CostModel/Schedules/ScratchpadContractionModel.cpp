@@ -458,7 +458,7 @@ double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) co
 bool Judge::price(ScratchpadContractionPlan &plan) {
   const MatrixUnit &unit = *plan.unit;
   // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
-  const int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
+  const int64_t tiles = size.tiles(plan.tileM, plan.tileN);
   if (tiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
     llvm::SaveAndRestore ofSlowest(size);
     size.m = std::min(size.m, plan.tileM);
@@ -577,7 +577,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     SmallVector<int64_t> result;
     int64_t size = ContractionExtents::of(c, dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
     for (int64_t tile = unit;; tile *= 2) {
-      int64_t even = llvm::divideCeil(blocks, llvm::divideCeil(blocks, tile / unit)) * unit;
+      int64_t even = evenPart(blocks, tile / unit) * unit;
       if (even < tile && c.nest.tripCounts[dim] && !llvm::is_contained(result, even))
         result.push_back(even);
       result.push_back(tile);

@@ -71,12 +71,12 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
       return plan;
     if (!tiles)
       continue;
-    const auto [m, n, k, outer, otherK] = ContractionExtents(c, *tiles);
-    if (parts > 1 && k % (parts * tiles->depth) != 0)
+    const ContractionExtents size(c, *tiles);
+    if (parts > 1 && size.k % (parts * tiles->depth) != 0)
       continue;
     plan.parts = parts;
     plan.kDim = tiles->kDim;
-    plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
+    plan.tiles = parts * size.tiles(tiles->blockM(), tiles->blockN());
     plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
     if (parts > 1)
       plan.clocks += moved;

@@ -469,8 +469,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
-  plan.seconds = secondsOf(
-      grid.clocks(ofTile + drainClocks(chip), clocksOfArrays(program, *chip.graph().backing()), chip), chip);
+  plan.seconds =
+      secondsOf(grid.clocks(ofTile + drainClocks(chip), clocksOfArrays(program, *chip.graph().backing()), chip), chip);
   return true;
 }
 

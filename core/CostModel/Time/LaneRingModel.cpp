@@ -275,7 +275,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   for (const auto &[candidate, lines] : candidates) {
     const MatrixUnit &unit = *candidate;
     const int64_t depth = lines.depth;
-    if (unit.n >= 2 * n && unit.n > smallest)
+    if (isHalfBeyond(unit.n, n, smallest))
       continue;
     int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
@@ -298,7 +298,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
             tile->line = (isA ? c.a.along(depth) : depth) / perElement(isA ? unit.a : unit.b);
             tile->swizzleLines(isA ? lines.ofA : lines.ofB);
           }
-          if (!agrees(plan, overrides) || (plan.blockM() >= 2 * m && plan.blockM() > unit.m))
+          if (!agrees(plan, overrides) || isHalfBeyond(plan.blockM(), m, unit.m))
             continue;
           // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
           int64_t linesOfB = lines.bInK ? plan.blockN() : depth;
