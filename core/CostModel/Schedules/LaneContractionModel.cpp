@@ -17,7 +17,7 @@
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
@@ -186,7 +186,7 @@ struct Candidate {
 };
 
 /// All plans of a contraction on units of one subgroup.
-class LanePlanner {
+class LanePlanner : LaneMemories {
 public:
   /// The chip has all memories that `missingMemories` asks for; `base` has the dimensions. `considered` may be null.
   LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
@@ -224,7 +224,6 @@ private:
   const LaneHierarchy &hierarchy;
   const LaneContractionPlan &base;
   std::vector<LaneContractionPlan> *considered;
-  const Memory *shared, *own, *l2, *global;
   const SmallVector<StoredResult> results;
   StagedTiles tiles;
   const int64_t elementBytes;
@@ -245,9 +244,8 @@ private:
 LanePlanner::LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip,
                          const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
                          std::vector<LaneContractionPlan> *considered)
-    : question(question), c(question.contraction), chip(chip), hierarchy(hierarchy), base(base), considered(considered),
-      shared(chip.memory(hierarchy.scratchpad)), own(chip.graph().laneRegisters()), l2(chip.graph().lastSharedCache()),
-      global(chip.graph().backing()), results(question.written()), tiles(c, chip, hierarchy),
+    : LaneMemories(chip, hierarchy), question(question), c(question.contraction), chip(chip), hierarchy(hierarchy),
+      base(base), considered(considered), results(question.written()), tiles(c, chip, hierarchy),
       elementBytes(tiles.elementBytes()), issueSlots(chip.number(Number::Issue).value_or(1)),
       resident(residentLanes(chip)), extents(c, base, question.parts),
       arrayClocks(clocksOfArrays(c, double(extents.m) * extents.n * double(extents.outer), elementBytes, *global)),
@@ -467,7 +465,7 @@ void LanePlanner::price(Candidate &candidate) {
   const StepLoad load = loadOf(candidate);
   const double stored = double(plan.blockM()) * plan.blockN() *
                         bytesTouched(results, plan.tilesM * unit.m, plan.tilesN * unit.n, hierarchy.sectorBytes);
-  const double epilogue = drainClocks(chip) + stored * candidate.grid.active / (l2 ? l2 : global)->bytesPerClock +
+  const double epilogue = drainClocks(chip) + stored * candidate.grid.active / near().bytesPerClock +
                           candidate.exchange.clocks(*shared, issueSlots, candidate.grid.fullest);
   auto secondsWith = [&](double clocksOfStep) {
     const double steps = candidate.steps * double(extents.otherK);
@@ -572,13 +570,12 @@ void LanePlanner::pad(LaneContractionPlan &plan) {
 
 /// Which memories the chip lacks for lanes that multiply; empty: none.
 static std::string missingMemories(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
-  const MachineGraph &graph = chip.graph();
+  const LaneMemories memories(chip, hierarchy);
   SmallVector<StringRef> lacks;
-  for (auto [there, what] : {std::pair(shared, "a scratchpad of blocks"),
-                             std::pair(graph.registerPool(), "a file of registers that lanes share out (RegisterPool)"),
-                             std::pair(graph.laneRegisters(), "a file of a lane's registers"),
-                             std::pair(graph.backing(), "a backing memory")})
+  for (auto [there, what] :
+       {std::pair(memories.shared, "a scratchpad of blocks"),
+        std::pair(memories.file, "a file of registers that lanes share out (RegisterPool)"),
+        std::pair(memories.own, "a file of a lane's registers"), std::pair(memories.global, "a backing memory")})
     if (!there)
       lacks.push_back(what);
   return llvm::join(lacks, ", ");

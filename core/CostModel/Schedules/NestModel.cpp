@@ -12,8 +12,7 @@
 
 #include "core/CostModel/Schedules/NestModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Machine/GridBlock.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/Overlap.h"
@@ -40,9 +39,7 @@ static constexpr double indistinguishable = 0.01;
 NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
                               std::vector<NestPlan> *considered) {
   Stopwatch stopwatch("planning");
-  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
-               *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
-               *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
+  const auto [global, l2, file, own, shared] = LaneMemories(chip, hierarchy);
   std::vector<NestPlan> plans;
   PlanSearch<NestPlan> search(&plans);
   if (!global || !file || !own || task.rows <= 0 || task.length <= 0)

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/SumModel.h"
-#include "core/CostModel/Machine/GridBlock.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"

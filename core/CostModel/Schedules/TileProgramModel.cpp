@@ -12,6 +12,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
@@ -392,8 +393,8 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
 
 /// Clocks of one step of the blocks that run at a time.
 double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, const BlockWaves &grid) const {
-  const Memory *l2 = chip.graph().lastSharedCache();
-  const Memory &near = l2 ? *l2 : *chip.graph().backing();
+  const LaneMemories memories(chip, hierarchy);
+  const Memory &near = memories.near();
   const double issueSlots = chip.number(Number::Issue).value_or(1);
   const double perUnit = grid.fullest;
   StepLoad load;

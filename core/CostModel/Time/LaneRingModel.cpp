@@ -25,7 +25,7 @@
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/BankClocks.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
@@ -242,9 +242,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   const Contraction &c = question.contraction;
   const LanePlanOverrides overrides = question.overrides;
   const CopyEngine *engine = tileEngine(chip);
-  const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.graph().registerPool(),
-               *own = chip.graph().laneRegisters(), *l2 = chip.graph().lastSharedCache(),
-               *global = chip.graph().backing();
+  const LaneMemories memories(chip, hierarchy);
+  const auto [global, l2, file, own, shared] = memories;
   if (!engine || !shared || !file || !own || !global)
     return std::nullopt;
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
@@ -344,7 +343,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           double stored =
               double(plan.blockM()) * plan.blockN() *
               bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
-          double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
+          double epilogue = drainClocks(chip) + stored * active / memories.near().bytesPerClock;
           double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(lineBytes) / double(depth), *global);
           plan.seconds = secondsOf(grid.clocks(steps * plan.stepClocks + epilogue, hbm, chip, engine->latency), chip);
           if (isStatic && tiles > clusters)
