@@ -70,12 +70,10 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
 bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
                                  const NumericFreedom &freedom) {
   for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c})
-    if (operand->residence != Residence::LaneRegisters || operand->layout.numLanes() != hierarchy.lanes)
+    if (!liesOverLanes(*operand, hierarchy.lanes))
       return false;
-  if (unit.scopeLevel != hierarchy.subgroup || unit.scopeCount != 1 || unit.completion != Completion::AtOnce ||
-      unit.init == UnitInit::NoAccumulate || !unit.states.empty())
-    return false;
-  return takesElements(unit, c, freedom);
+  return unit.scopeLevel == hierarchy.subgroup && unit.scopeCount == 1 && unit.completion == Completion::AtOnce &&
+         addsUpPlainly(unit) && takesElements(unit, c, freedom);
 }
 
 int64_t tilewright::loadedElements(const UnitOperand &operand) {

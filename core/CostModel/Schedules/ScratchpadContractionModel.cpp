@@ -23,6 +23,7 @@
 #include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "core/Machine/CoreCommand.h"
+#include "core/Machine/UnitOperands.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
@@ -61,19 +62,16 @@ static constexpr int64_t mostVersions = 6;
 /// says which.
 static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
                      const NumericFreedom &freedom, std::string &lacks) {
-  auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
-    return memory && operand.residence == residence && operand.memory == memory->name;
-  };
   if (!takesElements(unit, c, freedom))
     return false;
   auto refuse = [&](const std::string &why) {
     lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
     return false;
   };
-  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) || !lies(unit.b, cores.scratchpad, Residence::Scratchpad))
+  if (!liesIn(unit.a, cores.scratchpad->name) || !liesIn(unit.b, cores.scratchpad->name))
     return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
-  if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
-      !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
+  if (!(cores.accumulator && liesIn(unit.c, cores.accumulator->name, Residence::Accumulator)) &&
+      !liesIn(unit.c, cores.scratchpad->name))
     return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
   for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
     if (operand->residence == Residence::Scratchpad && !readsPlainRows(*operand))

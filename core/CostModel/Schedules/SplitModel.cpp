@@ -26,19 +26,6 @@ llvm::json::Object SplitPlan::toJSON() const {
       {"split_k", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
-/// Clocks of all products on the fastest unit that computes them, each of its issue slots busy on all of the chip.
-static double productClocks(const LaneContractionQuestion &question, const TargetDescription &chip,
-                            const LaneHierarchy &hierarchy) {
-  const Contraction &c = question.contraction;
-  double products = 1, rate = 0;
-  for (std::optional<int64_t> trips : c.nest.tripCounts)
-    products *= double(*trips);
-  for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, question.freedom) && unit.issue > 0)
-      rate = std::max(rate, double(unit.m) * unit.n * unit.k / unit.issue);
-  return rate > 0 ? products / (rate * std::max(1.0, chip.number(Number::Issue).value_or(1)) * hierarchy.blocks) : 0;
-}
-
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
                                 const LaneHierarchy &hierarchy, bool all) {
   std::vector<SplitPlan> considered;
@@ -46,23 +33,25 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
   SplitPlan plan;
   const Contraction &c = question.contraction;
   const Memory *global = chip.graph().backing();
+  double products = 1;
   for (std::optional<int64_t> trips : c.nest.tripCounts)
-    if (!trips || *trips == 0)
-      return plan;
-  if (!global)
+    products *= double(trips.value_or(0));
+  if (products == 0 || !global)
     return plan;
   constexpr int64_t mostParts = 64;
   double resultBytes = elementBytes(c.accumulator);
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
     if (!llvm::is_contained(c.k, dim))
       resultBytes *= double(*c.nest.tripCounts[dim]);
-  const double leastClocks = productClocks(question, chip, hierarchy) + launchClocks(chip);
+  const double least = launchClocks(chip) +
+                       leastClocks(products, hierarchy.blocks, chip, hierarchy.lanes,
+                                   [&](const MatrixUnit &unit) { return takesElements(unit, c, question.freedom); });
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
     if (parts > 1 && *c.nest.tripCounts[plan.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
     const double moved =
         2 * parts * resultBytes / global->bytesPerClock + launchClocks(chip); // between products and sums
-    if (!all && parts > 1 && leastClocks + moved >= search.best->clocks)
+    if (!all && parts > 1 && least + moved >= search.best->clocks)
       continue;
     question.parts = parts;
     std::string reason;

@@ -102,15 +102,9 @@ static bool convertsInLanes(const Layout &from, const Layout &to, int64_t rows, 
 bool tilewright::computesInGroups(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
                                   const NumericFreedom &freedom) {
   const int64_t lanes = unit.scopeCount * hierarchy.lanes;
-  auto inRegisters = [&](const UnitOperand &operand) {
-    return operand.residence == Residence::LaneRegisters && operand.layout.numLanes() == lanes;
-  };
-  auto inScratchpad = [&](const UnitOperand &operand) {
-    return operand.residence == Residence::Scratchpad && operand.memory == hierarchy.scratchpad;
-  };
   return unit.scopeLevel == hierarchy.subgroup && unit.scopeCount > 1 && unit.completion == Completion::WaitGroup &&
-         unit.init != UnitInit::NoAccumulate && unit.states.empty() && inScratchpad(unit.b) && inRegisters(unit.c) &&
-         (inRegisters(unit.a) || inScratchpad(unit.a)) && takesElements(unit, c, freedom);
+         addsUpPlainly(unit) && liesIn(unit.b, hierarchy.scratchpad) && liesOverLanes(unit.c, lanes) &&
+         (liesOverLanes(unit.a, lanes) || liesIn(unit.a, hierarchy.scratchpad)) && takesElements(unit, c, freedom);
 }
 
 /// The tile of an operand that `own` reads in the scratchpad, `free` x `depth` elements: lines as wide as the unit
@@ -488,17 +482,8 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
 
 double tilewright::leastSecondsOfTiles(double products, int64_t blocks, const TargetDescription &chip,
                                        const LaneHierarchy &hierarchy, const llvm::SmallBitVector &units) {
-  const double issueSlots = chip.number(Number::Issue).value_or(1);
-  double perClock = 0; // multiplications of one multiprocessor
-  for (unsigned i : units.set_bits()) {
-    const MatrixUnit &unit = chip.units()[i];
-    const double clocks = unit.issue * std::min(issueSlots, double(unit.scopeCount)) / issueSlots;
-    perClock = std::max(perClock, double(unit.m * unit.n * unit.k) / clocks);
-  }
-  if (perClock == 0)
-    return 0;
-  const double atATime = double(std::min(blocks, hierarchy.blocks));
-  return secondsOf(products / (perClock * atATime), chip);
+  auto taken = [&](const MatrixUnit &unit) { return units.test(&unit - chip.units().data()); };
+  return secondsOf(leastClocks(products, std::min(blocks, hierarchy.blocks), chip, hierarchy.lanes, taken), chip);
 }
 
 /// Registers that a lane may have: a role that starts copies leaves most of its own to the others.

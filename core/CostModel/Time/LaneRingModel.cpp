@@ -207,7 +207,7 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
       alongK = linesAlongK(c, isA ? c.a : c.b, isA ? base.mDim : base.nDim, base.kDim, engine, own);
     else if (!canPack(base, c, isA, packed, engine))
       return std::nullopt;
-    if (!alongK || slot.residence != Residence::Scratchpad || slot.memory != hierarchy.scratchpad ||
+    if (!alongK || !liesIn(slot, hierarchy.scratchpad) ||
         !llvm::is_contained(slot.majors, *alongK == isA ? "row" : "column") ||
         !llvm::is_contained(slot.arrangements, "swizzle." + std::to_string(isA ? lines.ofA : lines.ofB)))
       return std::nullopt;
@@ -224,8 +224,7 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
 static bool accumulatorsReachLanes(const MatrixUnit &unit, const TargetDescription &chip,
                                    const LaneHierarchy &hierarchy) {
   if (!accumulatesInBlock(unit))
-    return unit.c.residence == Residence::LaneRegisters &&
-           unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
+    return liesOverLanes(unit.c, unit.scopeCount * hierarchy.lanes) && unit.scopeLevel == hierarchy.subgroup &&
            unit.completion == Completion::WaitGroup;
   const MachineGraph &graph = chip.graph();
   const Memory *memory = graph.named(unit.c.memory), *own = graph.laneRegisters();
@@ -256,8 +255,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
                   c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
 
   auto computes = [&](const MatrixUnit &unit) {
-    return accumulatorsReachLanes(unit, chip, hierarchy) && unit.init != UnitInit::NoAccumulate &&
-           unit.states.empty() && (!unit.scales || findsScalesInBlock(unit)) &&
+    return accumulatorsReachLanes(unit, chip, hierarchy) && addsUpPlainly(unit) &&
+           (!unit.scales || findsScalesInBlock(unit)) &&
            takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
   };
   SmallVector<std::pair<const MatrixUnit *, UnitLines>> candidates;

@@ -16,6 +16,7 @@
 #ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHES_H
 #define TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHES_H
 
+#include "core/Machine/UnitOperands.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/TargetDescription.h"
@@ -30,6 +31,19 @@ inline double secondsOf(double clocks, const TargetDescription &chip) { return c
 inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
 /// Clocks of a block behind its last step, beside what it stores.
 inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
+
+/// Clocks that no launch goes below whose `members` multiply all the time: of `products`, by the fastest of the units
+/// that are `taken`; 0: there is none.
+inline double leastClocks(double products, int64_t members, const TargetDescription &chip, int64_t lanes,
+                          llvm::function_ref<bool(const MatrixUnit &)> taken) {
+  const double slots = chip.number(Number::Issue).value_or(1);
+  double perClock = 0; // multiplications of a member, all of whose issue slots issue the unit
+  for (const MatrixUnit &unit : chip.units())
+    if (unit.issue > 0 && taken(unit))
+      perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue * slots /
+                                        std::min(slots, double(groupLanesOf(unit, lanes) / lanes)));
+  return perClock > 0 ? products / (perClock * double(members)) : 0;
+}
 
 /// How the blocks of a launch come to the members of the chip, each of which holds `ofMember` of them at a time.
 struct BlockWaves {
