@@ -26,6 +26,7 @@
 #include "core/Machine/UnitOperands.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -194,6 +195,16 @@ struct Judge {
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
+  struct TailCopies {
+    double in = 0, out = 0, commands = 0; // clocks of engines, of the core
+    double data = 0;                      // clocks in which data goes, of `engine`
+    const CopyEngine *engine = nullptr;
+  };
+  TailCopies copiesOfTail(const ScratchpadContractionPlan &plan, int64_t rows, const TileCopyPlan &copyA,
+                          const TileCopyPlan &copyB) const;
+  IterationLoad issueLoad(const ScratchpadContractionPlan &plan, const std::array<double, 3> &blocks,
+                          double slice) const;
+  double clearingClocks(const ScratchpadContractionPlan &plan) const;
   bool price(ScratchpadContractionPlan &plan);
 };
 } // namespace
@@ -452,6 +463,67 @@ double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) co
   return all / double(tiles) * ofTile * double(plan.slices) / double(slicesWithRows(plan));
 }
 
+/// What a slice of `rows` rows copies for the tail.
+Judge::TailCopies Judge::copiesOfTail(const ScratchpadContractionPlan &plan, int64_t rows, const TileCopyPlan &copyA,
+                                      const TileCopyPlan &copyB) const {
+  TailCopies tail;
+  for (bool isIn : {true, false}) {
+    SmallVector<TileCopyPlan> copies;
+    if (isIn) // a slice's commands follow those of the step
+      copies = {copyA, copyB};
+    const double before = coreClocksOf(copies);
+    for (const TiledArray &array : isIn ? tailLoads : tailStores) {
+      if (isInPlace(array.one.near, plan))
+        continue;
+      TileCopyPlan copy = copiesOf(array, rows, isIn, plan);
+      (isIn ? tail.in : tail.out) += copy.engineClocks;
+      copies.push_back(copy);
+      if (copy.engine) {
+        tail.engine = copy.engine;
+        tail.data += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
+      }
+    }
+    tail.commands += coreClocksOf(copies) - before;
+  }
+  return tail;
+}
+
+/// What the commands of a step of so many `blocks` along m, n and k ask for; the core's `slice` is done between groups.
+IterationLoad Judge::issueLoad(const ScratchpadContractionPlan &plan, const std::array<double, 3> &blocks,
+                               double slice) const {
+  const MatrixUnit &unit = *plan.unit;
+  auto whole = [&](unsigned i) { return int64_t(std::ceil(blocks[i])); };
+  const double instructions = blocks[0] * blocks[1] * blocks[2];
+  IterationLoad load{.unit = plan.unitClocks, .groups = double(plan.groups())};
+  load.issue = load.early = issueOf(unit, whole(0), whole(1), whole(2));
+  if (load.groups > 1) {
+    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
+    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
+    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
+    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
+      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
+    load.issue = load.groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
+    const double after = double(plan.copiesAfter());
+    load.early = (after + 1) * load.issue / load.groups + after * slice / double(plan.rowGroups());
+  }
+  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
+    load.queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
+    load.early = std::max(load.early, plan.unitClocks * double(plan.copiesAfter() + 1) / load.groups - load.queue);
+  }
+  return load;
+}
+
+/// Without a zero flag the core clears what it has read, and both tiles of sums once.
+double Judge::clearingClocks(const ScratchpadContractionPlan &plan) const {
+  if (plan.unit->init == UnitInit::ZeroFlag)
+    return 0;
+  return once(knownClearings, {plan.unit, plan.tileM, plan.tileN}, [&] {
+    TileNest sums(2 * plan.tileM, plan.tileN);
+    sums.add(elementBytes(plan.unit->c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
+    return coreClocks(sums.shape, cores, chip);
+  });
+}
+
 /// Fills in the clocks of a plan that fits; false where something cannot be moved.
 bool Judge::price(ScratchpadContractionPlan &plan) {
   const MatrixUnit &unit = *plan.unit;
@@ -479,80 +551,31 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
                        (nests - 1) * aroundRowsClocks + ofDynamicSlice;
 
-  auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
-  double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0, tailMoved = 0;
-  double others = 0; // clocks of a slice in which data of the tail goes
-  const CopyEngine *othersEngine = nullptr;
-  for (bool isIn : {true, false}) {
-    SmallVector<TileCopyPlan> copies;
-    if (isIn) // a slice's commands follow those of the step
-      copies = {copyA, copyB};
-    const double before = coreClocksOf(copies);
-    for (const TiledArray &array : isIn ? tailLoads : tailStores) {
-      if (isInPlace(array.one.near, plan))
-        continue;
-      TileCopyPlan copy = copiesOf(array, rows, isIn, plan);
-      (isIn ? tailIn : out) += copy.engineClocks;
-      copies.push_back(copy);
-      if (copy.engine) {
-        othersEngine = copy.engine;
-        others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
-      }
-    }
-    tailMoved += coreClocksOf(copies) - before;
-  }
+  const TailCopies tailCopies = copiesOfTail(plan, rows, copyA, copyB);
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
   const double slicesInSteps = double(slices) * (own - 1) / (double(own) * steps);
   // The copies of the first step have ended before the unit begins.
   const double besideUnit = 1 - 1 / (double(own) * steps);
-  plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
-  const double groups = double(plan.groups());
-  double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
-  if (groups > 1) {
-    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
-    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
-    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
-    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
-      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
-    issue = groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
-    const double after = double(plan.copiesAfter());
-    early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
-  }
-  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
-    queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
-    early = std::max(early, plan.unitClocks * double(plan.copiesAfter() + 1) / groups - queue);
-  }
-  const double core =
-      issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
-  plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + moved + slice + tailMoved;
-  // Without a zero flag the core clears what it has read, and both tiles of sums once.
-  double clearing = 0;
-  if (unit.init != UnitInit::ZeroFlag)
-    clearing = once(knownClearings, {&unit, plan.tileM, plan.tileN}, [&] {
-      TileNest sums(2 * plan.tileM, plan.tileN);
-      sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
-      return coreClocks(sums.shape, cores, chip);
-    });
-  double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  StagedTime products{{.in = in,
-                       .commands = moved,
-                       .byCore = byCore,
-                       .core = core,
-                       .unit = plan.unitClocks,
-                       .issue = issue,
-                       .early = early,
-                       .queue = queue,
-                       .groups = groups},
-                      steps,
-                      plan.stages};
-  StagedTime finish{
-      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())}, slices};
+  plan.unitClocks +=
+      bankWaits(plan, instructions, copyA, copyB, besideUnit, tailCopies.data * slicesInSteps, tailCopies.engine);
+  StagedTime products{issueLoad(plan, {um, un, uk}, slice), steps, plan.stages};
+  IterationLoad &step = products.load;
+  step.in = copyA.engineClocks + copyB.engineClocks;
+  step.commands = coreClocksOf({copyA, copyB});
+  step.byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
+  step.core = step.issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
+  plan.copyClocks = step.in + tailCopies.in;
+  plan.coreClocks = step.core + step.commands + slice + tailCopies.commands;
+  StagedTime finish{{.in = tailCopies.in,
+                     .commands = tailCopies.commands,
+                     .core = slice,
+                     .out = tailCopies.out,
+                     .groups = double(plan.rowGroups())},
+                    slices};
   // The last results are there after the unit's latency.
   const double empty = emptySliceClocks + (nests - 1) * (aroundRowsClocks + loopClocks) + ofDynamicSlice;
-  plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
+  plan.clocks = clearingClocks(plan) + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
                 empty * double(own * (plan.slices - slices));
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
