@@ -34,6 +34,7 @@
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -382,14 +383,7 @@ void eraseReplaced(const ContractionTask &task, ArrayRef<Operation *> group, Ope
     op->erase();
   }
   decided.padded.eraseBuffers();
-  for (Value memref : touched)
-    if (Operation *buffer = memref.getDefiningOp();
-        isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) &&
-        llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
-      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-        user->erase();
-      buffer->erase();
-    }
+  llvm::for_each(touched, eraseUnused);
 }
 
 /// `erased` gets the nests that have gone.
