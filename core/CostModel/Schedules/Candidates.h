@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The search for a plan, and lists of plans for --explain. A plan has `seconds` and, in a list, `toJSON()`.
+/// The search for a plan, and lists of plans for --explain. A plan has `seconds` and, in a list, `toJSON()` and a
+/// `key()` of what is told apart there.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,14 +54,13 @@ private:
   double part;
 };
 
-/// The fastest of `considered`, at most `most`, one for each value of `key`.
-template <typename Plan, typename Key>
-llvm::json::Array fastestFirst(std::vector<Plan> considered, Key key, size_t most = 12) {
+/// The fastest of `considered`, at most `most`, one for each `key()`.
+template <typename Plan> llvm::json::Array fastestFirst(std::vector<Plan> considered, size_t most = 12) {
   llvm::stable_sort(considered, [](const Plan &a, const Plan &b) { return a.seconds < b.seconds; });
-  std::set<decltype(key(considered.front()))> seen;
+  std::set<decltype(considered.front().key())> seen;
   llvm::json::Array best;
   for (const Plan &plan : considered)
-    if (best.size() < most && seen.insert(key(plan)).second)
+    if (best.size() < most && seen.insert(plan.key()).second)
       best.push_back(plan.toJSON());
   return best;
 }

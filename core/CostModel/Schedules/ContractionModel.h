@@ -70,6 +70,7 @@ struct ContractionPlan {
   const ContractionOperand &vectorOperand(const Contraction &c) const { return lanesOnM ? c.a : c.b; }
   const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(unit, rows, vectors, packVectors, packScalars); }
 };
 
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).

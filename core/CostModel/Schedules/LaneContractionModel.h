@@ -112,6 +112,7 @@ struct LaneContractionPlan : TiledDimensions {
                     other.depth, other.stages, other.cluster);
   }
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(unit, blockM(), blockN(), cluster); }
 };
 
 /// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n",

@@ -17,6 +17,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/BatchLanes.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
@@ -261,9 +262,9 @@ struct PlannedContraction {
     return plan ? plan->toJSON() : lanePlan ? lanePlan->toJSON() : onCores.unit->toJSON();
   }
   llvm::json::Array candidates() {
-    return lanePlan       ? bestCandidates(std::move(consideredLanes))
+    return lanePlan       ? fastestFirst(std::move(consideredLanes))
            : onCores.unit ? onCores.toJSON()
-                          : bestCandidates(std::move(considered));
+                          : fastestFirst(std::move(considered));
   }
   llvm::json::Object trafficOf(const Contraction &c, const TargetDescription &target) const {
     return plan       ? traffic(c, *plan, target)
