@@ -336,27 +336,17 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
 
 /// Gives `plan` the values that `overrides` force; false where the plan is of another register tile, order or packing.
 static bool force(ContractionPlan &plan, const PlanOptions &options) {
-  for (auto &[name, value] : options.overrides) {
-    if (name == "k_block")
-      plan.kBlock = value;
-    else if (name == "row_block")
-      plan.rowBlock = value;
-    else if (name == "lane_block")
-      plan.laneBlock = value;
-    else if (name == "k_unroll")
-      plan.kUnroll = std::max<int64_t>(value, 1);
-    else if (name == "prefetch_panels")
-      plan.prefetchPanels = value;
-    else if (name == "prefetch_result")
-      plan.prefetchResult = value;
-    else if (name == "reread_scalars")
-      plan.rereadScalars = value;
-    else if (name == "prefetch_rows")
-      plan.prefetchRows = value;
-    else if (planField(plan, name) != value)
-      return false;
-  }
-  return true;
+  return llvm::all_of(options.overrides, [&](const auto &forced) {
+    bool isGiven = false;
+    ContractionPlan::forFields(plan, [&](StringRef name, auto &value, ContractionPlan::Field field) {
+      if (!field.isGiven || name != forced.first)
+        return;
+      value = forced.second;
+      isGiven = true;
+    });
+    plan.kUnroll = std::max<int64_t>(plan.kUnroll, 1);
+    return isGiven || planField(plan, forced.first) == forced.second;
+  });
 }
 
 /// Prices `candidate`, if it is not seen early that it is not the best, and offers it.

@@ -33,28 +33,14 @@ static constexpr StringLiteral splitWords[] = {"none", "lanes", "rows", "outer"}
 llvm::json::Object ContractionPlan::toJSON() const {
   llvm::json::Object object{{"unit", unit ? unit->name : ""},
                             {"lanes_on", laneWords[lanesOnM]},
-                            {"rows", rows},
-                            {"vectors", vectors},
-                            {"k_block", kBlock},
-                            {"row_block", rowBlock},
-                            {"lane_block", laneBlock},
-                            {"k_unroll", kUnroll},
-                            {"pack_vectors", packVectors},
-                            {"pack_scalars", packScalars},
                             {"offset_scalars", offsetScalars},
-                            {"rows_outside", rowsOutside},
-                            {"prefetch_panels", prefetchPanels},
-                            {"prefetch_result", prefetchResult},
                             {"split", splitWords[planField(*this, "split")]},
-                            {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
-  if (boundVectors)
-    object["bound_vectors"] = true;
-  if (prefetchRows)
-    object["prefetch_rows"] = true;
-  if (rereadScalars)
-    object["reread_scalars"] = true;
+  forFields(*this, [&](StringRef name, auto value, Field field) {
+    if (value || !field.isRare)
+      object[name] = value;
+  });
   // Fields of contractions whose rows, lanes or sums run through several dimensions.
   if (!outerLanes.empty())
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
@@ -154,52 +140,15 @@ static ArrayRef<StringLiteral> wordsOf(StringRef field) {
 }
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
-  static constexpr StringLiteral names[] = {"rows",
-                                            "vectors",
-                                            "k_block",
-                                            "row_block",
-                                            "lane_block",
-                                            "k_unroll",
-                                            "lanes_on",
-                                            "split",
-                                            "split_part",
-                                            "lane_dims",
-                                            "row_dims",
-                                            "taps_inside",
-                                            "pack_vectors",
-                                            "pack_scalars",
-                                            "bound_vectors",
-                                            "rows_outside",
-                                            "prefetch_panels",
-                                            "prefetch_result",
-                                            "prefetch_rows",
-                                            "reread_scalars",
-                                            "unit_m",
-                                            "unit_n",
-                                            "unit_k",
-                                            "tile_m",
-                                            "tile_n",
-                                            "tile_k",
-                                            "stages",
-                                            "block_m",
-                                            "block_n",
-                                            "group",
-                                            "cluster",
-                                            "persistent_blocks",
-                                            "block_k",
-                                            "fuse_producers",
-                                            "subgroups_m",
-                                            "subgroups_n",
-                                            "subgroups_k",
-                                            "rasterisation_rows",
-                                            "transpose_before",
-                                            "chain_rows",
-                                            "chain_step",
-                                            "chain_parts",
-                                            "chain_stages",
-                                            "chain_engine",
-                                            "chain_turns",
-                                            "chain_persistent"};
+  static constexpr StringLiteral known =
+      "rows vectors k_block row_block lane_block k_unroll lanes_on split split_part lane_dims row_dims "
+      "taps_inside pack_vectors pack_scalars bound_vectors rows_outside prefetch_panels prefetch_result "
+      "prefetch_rows reread_scalars unit_m unit_n unit_k tile_m tile_n tile_k stages block_m block_n group "
+      "cluster persistent_blocks block_k fuse_producers subgroups_m subgroups_n subgroups_k "
+      "rasterisation_rows transpose_before chain_rows chain_step chain_parts chain_stages chain_engine "
+      "chain_turns chain_persistent";
+  SmallVector<StringRef> names;
+  known.split(names, ' ');
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -208,8 +157,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
     StringRef name = presentName(given);
     int64_t number;
     if (!llvm::is_contained(names, name))
-      return llvm::createStringError("unknown plan field '" + name +
-                                     "' (known: " + llvm::join(ArrayRef<StringLiteral>(names), ", ") + ")");
+      return llvm::createStringError("unknown plan field '" + name + "' (known: " + llvm::join(names, ", ") + ")");
     if (ArrayRef<StringLiteral> words = wordsOf(name); !words.empty()) {
       auto word = llvm::find(words, value);
       if (word == words.end())
@@ -246,27 +194,22 @@ std::vector<std::pair<std::string, int64_t>> forcedOfChains(Operation *op) {
 }
 
 int64_t planField(const ContractionPlan &p, StringRef name) {
-  int64_t split = !p.splitDim ? 0 : p.splitDim == p.laneDim ? 1 : p.splitDim == p.rowDim ? 2 : 3;
-  return llvm::StringSwitch<int64_t>(name)
-      .Case("rows", p.rows)
-      .Case("vectors", p.vectors)
-      .Case("k_block", p.kBlock)
-      .Case("row_block", p.rowBlock)
-      .Case("lane_block", p.laneBlock)
-      .Case("k_unroll", p.kUnroll)
-      .Case("lanes_on", p.lanesOnM)
-      .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
-      .Case("row_dims", int64_t(p.outerRows.size()) + 1)
-      .Case("taps_inside", p.tapsInside)
-      .Case("pack_vectors", p.packVectors)
-      .Case("pack_scalars", p.packScalars)
-      .Case("bound_vectors", p.boundVectors)
-      .Case("split", split)
-      .Case("split_part", p.splitPiece)
-      .Case("unit_m", p.unit->m)
-      .Case("unit_n", p.unit->n)
-      .Case("unit_k", p.unit->k)
-      .Default(p.rowsOutside);
+  const int64_t split = !p.splitDim ? 0 : p.splitDim == p.laneDim ? 1 : p.splitDim == p.rowDim ? 2 : 3;
+  int64_t result = llvm::StringSwitch<int64_t>(name)
+                       .Case("lanes_on", p.lanesOnM)
+                       .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
+                       .Case("row_dims", int64_t(p.outerRows.size()) + 1)
+                       .Case("taps_inside", p.tapsInside)
+                       .Case("split", split)
+                       .Case("unit_m", p.unit->m)
+                       .Case("unit_n", p.unit->n)
+                       .Case("unit_k", p.unit->k)
+                       .Default(p.rowsOutside);
+  ContractionPlan::forFields(p, [&](StringRef field, auto value, ContractionPlan::Field) {
+    if (field == name)
+      result = value;
+  });
+  return result;
 }
 
 constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
