@@ -24,6 +24,17 @@ inline bool readsScratchpad(const MatrixUnit &unit) {
   return unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad;
 }
 
+/// Whether a fragment of `operand` lies over the registers of `lanes` lanes, and whether it is a tile in `memory`.
+inline bool liesOverLanes(const UnitOperand &operand, int64_t lanes) {
+  return operand.residence == Residence::LaneRegisters && operand.layout.numLanes() == lanes;
+}
+inline bool liesIn(const UnitOperand &operand, llvm::StringRef memory, Residence residence = Residence::Scratchpad) {
+  return operand.residence == residence && operand.memory == memory;
+}
+
+/// Whether the unit adds to what steps before have left, and needs no state that a program would have to enter.
+inline bool addsUpPlainly(const MatrixUnit &unit) { return unit.init != UnitInit::NoAccumulate && unit.states.empty(); }
+
 /// Whether the unit adds up in a memory of the block, from which lanes read the accumulators in the layout of C.
 inline bool accumulatesInBlock(const MatrixUnit &unit) {
   return unit.c.residence == Residence::Accumulator && unit.c.layout.numLanes() > 1;

@@ -48,5 +48,5 @@ double tilewright::packingSeconds(const LaneContractionPlan &plan, const Contrac
     const double written = elementsOf(c, *operand) * double(packBytes) / double(packed);
     clocks += (read + written) / global->bytesPerClock + launchClocks(chip);
   }
-  return clocks / (chip.clockMHz() * 1e6);
+  return secondsOf(clocks, chip);
 }

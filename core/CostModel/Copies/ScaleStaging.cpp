@@ -114,5 +114,5 @@ double tilewright::imageSeconds(const LaneContractionPlan &plan, const Contracti
     const double bytes = side.bytes + images * double(side.image.bytes());
     clocks += bytes / global->bytesPerClock + launchClocks(chip);
   }
-  return clocks / (chip.clockMHz() * 1e6);
+  return secondsOf(clocks, chip);
 }

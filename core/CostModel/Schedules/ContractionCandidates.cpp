@@ -10,9 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Schedules/TiledDimensions.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,10 +25,6 @@ namespace tilewright {
 bool Planner::chooseDims(ContractionPlan &p) const {
   ArrayRef<unsigned> laneDims = p.lanesOnM ? c.m : c.n, rowDims = p.lanesOnM ? c.n : c.m;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
-  auto isLinear = [](const Access &access, unsigned dim) {
-    return llvm::all_of(access.map.getResults(),
-                        [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
-  };
   auto best = [&](ArrayRef<unsigned> dims, auto score) -> std::optional<unsigned> {
     std::optional<unsigned> chosen;
     for (unsigned dim : dims)
@@ -43,10 +40,10 @@ bool Planner::chooseDims(ContractionPlan &p) const {
       score *= 2;
     return score;
   });
-  if (!p.laneDim || !isLinear(vectors, *p.laneDim))
+  if (!p.laneDim || !isLinearIn(vectors, *p.laneDim))
     return false;
   p.rowDim = best(rowDims, [&](unsigned dim) { return std::min<double>(trips(dim), 64) + dim * 0.01; });
-  if (p.rowDim && !isLinear(scalars, *p.rowDim))
+  if (p.rowDim && !isLinearIn(scalars, *p.rowDim))
     return false;
   auto kDim = best(c.k, [&](unsigned dim) {
     return std::min<double>(trips(dim), 64) * (vectors.dims().test(dim) && scalars.dims().test(dim) ? 4 : 1) *
@@ -54,7 +51,7 @@ bool Planner::chooseDims(ContractionPlan &p) const {
   });
   p.kDim = *kDim;
   p.tapsInside = readsTapsTogether(p);
-  return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
+  return isLinearIn(vectors, p.kDim) && isLinearIn(scalars, p.kDim);
 }
 
 /// The dimension of rows that are neighbours in C where its lanes are not, if that is another one than `p` has: their
@@ -64,8 +61,7 @@ std::optional<unsigned> Planner::neighbourRows(const ContractionPlan &p) const {
   if (strideOf(c.c, *p.laneDim) == 1)
     return std::nullopt;
   for (unsigned dim : p.lanesOnM ? c.n : c.m)
-    if (dim != p.rowDim && trips(dim) > 1 && strideOf(c.c, dim) == 1 &&
-        llvm::all_of(scalars.map.getResults(), [&](AffineExpr result) { return linearCoefficient(result, dim); }))
+    if (dim != p.rowDim && trips(dim) > 1 && strideOf(c.c, dim) == 1 && isLinearIn(scalars, dim))
       return dim;
   return std::nullopt;
 }
@@ -337,64 +333,44 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   auto fitting = [&](int64_t bytes) {
     return second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
   };
-  auto evenly = [](int64_t total, int64_t most) {
-    return int64_t(llvm::divideCeil(total, llvm::divideCeil(total, most)));
-  };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
   int64_t panels = llvm::divideCeil(laneTrips(p), p.vectors * p.unit->n);
   int64_t panelBytes = p.vectors * p.unit->n * k * bytesOf(p.unit->b.element);
   if (int64_t most = fitting(panelBytes);
       p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
-    result.push_back({evenly(panels, most), 0});
+    result.push_back({evenPart(panels, most), 0});
   int64_t rowTiles = llvm::divideCeil(rowTrips(p), p.rows * p.unit->m);
   int64_t tileBytes = p.rows * p.unit->m * k * bytesOf(p.scalarOperand(c));
   if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
-    result.push_back({0, evenly(rowTiles, most)});
+    result.push_back({0, evenPart(rowTiles, most)});
   return result;
 }
 
 /// Gives `plan` the values that `overrides` force; false where the plan is of another register tile, order or packing.
 static bool force(ContractionPlan &plan, const PlanOptions &options) {
-  for (auto &[name, value] : options.overrides) {
-    if (name == "k_block")
-      plan.kBlock = value;
-    else if (name == "row_block")
-      plan.rowBlock = value;
-    else if (name == "lane_block")
-      plan.laneBlock = value;
-    else if (name == "k_unroll")
-      plan.kUnroll = std::max<int64_t>(value, 1);
-    else if (name == "prefetch_panels")
-      plan.prefetchPanels = value;
-    else if (name == "prefetch_result")
-      plan.prefetchResult = value;
-    else if (name == "reread_scalars")
-      plan.rereadScalars = value;
-    else if (name == "prefetch_rows")
-      plan.prefetchRows = value;
-    else if (planField(plan, name) != value)
-      return false;
-  }
-  return true;
+  return llvm::all_of(options.overrides, [&](const auto &forced) {
+    bool isGiven = false;
+    ContractionPlan::forFields(plan, [&](StringRef name, auto &value, ContractionPlan::Field field) {
+      if (!field.isGiven || name != forced.first)
+        return;
+      value = forced.second;
+      isGiven = true;
+    });
+    plan.kUnroll = std::max<int64_t>(plan.kUnroll, 1);
+    return isGiven || planField(plan, forced.first) == forced.second;
+  });
 }
 
-/// Prices `candidate`, and keeps it as `best` if it is faster.
-void Planner::consider(ContractionPlan candidate, std::optional<ContractionPlan> &best) const {
+/// Prices `candidate`, if it is not seen early that it is not the best, and offers it.
+void Planner::consider(ContractionPlan candidate, Search &search) const {
   if (!force(candidate, options))
     return;
   // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
   // scalar's register, a spare one for each row.
   if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
     candidate.tailUnit = nullptr;
-  countWork("candidates", 1);
-  double limit = best ? best->seconds * 0.995 : std::numeric_limits<double>::infinity();
-  bool isListed = options.considered != nullptr; // with its whole time
-  candidate.seconds =
-      clocks(candidate, isListed ? std::numeric_limits<double>::infinity() : limit * machine.clockHz) / machine.clockHz;
-  if (isListed)
-    options.considered->push_back(candidate);
-  if (!best || candidate.seconds < limit)
-    best = candidate;
+  candidate.seconds = clocks(candidate, search.most() * machine.clockHz) / machine.clockHz;
+  search.offer(std::move(candidate));
 }
 
 /// Chooses for a register tile, an order and what is packed how steps are unrolled and prefetched; false where such a
@@ -445,7 +421,7 @@ SmallVector<int64_t> Planner::blocksOfK(const ContractionPlan &p) const {
   SmallVector<int64_t> result;
   int64_t previous = 0;
   for (int64_t limit : limits) {
-    int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, std::min(limit, k))), unitSteps);
+    int64_t block = llvm::alignTo(evenPart(k, std::min(limit, k)), unitSteps);
     if (block != previous)
       result.push_back(block >= k ? 0 : block);
     previous = block;
@@ -454,12 +430,12 @@ SmallVector<int64_t> Planner::blocksOfK(const ContractionPlan &p) const {
 }
 
 /// Considers all blocks of a plan whose steps are chosen.
-void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &best) const {
+void Planner::considerBlocks(ContractionPlan p, Search &search) const {
   // Prefetches that come too early or push each other out only cost.
   auto considerPrefetched = [&](ContractionPlan each) {
     if ((p.packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
       each.prefetchPanels = 0;
-    consider(std::move(each), best);
+    consider(std::move(each), search);
   };
   for (int64_t block : blocksOfK(p)) {
     p.kBlock = block;
@@ -467,7 +443,7 @@ void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &
     if (ContractionPlan whole = p; !p.isBlock() && p.laneBlock != 0) {
       whole.laneBlock = whole.prefetchPanels = 0;
       if (tilesOfCopy(whole, p.vectorOperand(c)) > 1)
-        consider(std::move(whole), best);
+        consider(std::move(whole), search);
     }
     if (!p.isBlock()) {
       considerPrefetched(p);
@@ -482,7 +458,7 @@ void Planner::considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &
 }
 
 /// Register tiles that fit, blocks of k that keep a panel in the second cache, both orders, packing or not.
-void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const {
+void Planner::sizes(ContractionPlan &p, Search &search) const {
   const int64_t mostVectors = std::min<int64_t>(6, unitVectorsOf(p)),
                 mostRows = std::min<int64_t>(machine.registers, unitRowsOf(p));
   for (int64_t vectors = 1; vectors <= mostVectors; ++vectors)
@@ -500,7 +476,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
             if (chooseSteps(q))
-              considerBlocks(std::move(q), best);
+              considerBlocks(std::move(q), search);
           }
     }
 }

@@ -16,6 +16,7 @@
 #include "core/Analysis/Contraction.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
 
@@ -33,10 +34,21 @@ struct ContractionExtents {
     for (unsigned dim : plan.otherK)
       otherK *= of(c, dim, assumed);
   }
+  /// Tiles of C, of `rows` x `columns` elements.
+  int64_t tiles(int64_t rows, int64_t columns) const {
+    return outer * llvm::divideCeil(m, rows) * llvm::divideCeil(n, columns);
+  }
   static int64_t of(const Contraction &c, unsigned dim, int64_t assumed = assumedExtent) {
     return c.nest.tripCounts[dim].value_or(assumed);
   }
 };
+
+/// The size of as few even parts of `total` as there are of `most` each.
+inline int64_t evenPart(int64_t total, int64_t most) { return llvm::divideCeil(total, llvm::divideCeil(total, most)); }
+
+/// Whether half of a tile of `size` elements or more lies beyond an array of `extent`, though there is a smaller one,
+/// of `least`.
+inline bool isHalfBeyond(int64_t size, int64_t extent, int64_t least) { return size >= 2 * extent && size > least; }
 
 /// Elements of an operand, each once: iterations of the loops that index it, and no more than its array has.
 inline double elementsOf(const Contraction &c, const ContractionOperand &operand) {

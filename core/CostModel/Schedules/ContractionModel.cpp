@@ -33,35 +33,19 @@ static constexpr StringLiteral splitWords[] = {"none", "lanes", "rows", "outer"}
 llvm::json::Object ContractionPlan::toJSON() const {
   llvm::json::Object object{{"unit", unit ? unit->name : ""},
                             {"lanes_on", laneWords[lanesOnM]},
-                            {"rows", rows},
-                            {"vectors", vectors},
-                            {"k_block", kBlock},
-                            {"row_block", rowBlock},
-                            {"lane_block", laneBlock},
-                            {"k_unroll", kUnroll},
-                            {"pack_vectors", packVectors},
-                            {"pack_scalars", packScalars},
                             {"offset_scalars", offsetScalars},
-                            {"rows_outside", rowsOutside},
-                            {"prefetch_panels", prefetchPanels},
-                            {"prefetch_result", prefetchResult},
                             {"split", splitWords[planField(*this, "split")]},
-                            {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
-  if (boundVectors)
-    object["bound_vectors"] = true;
-  if (prefetchRows)
-    object["prefetch_rows"] = true;
-  if (rereadScalars)
-    object["reread_scalars"] = true;
+  forFields(*this, [&](StringRef name, auto value, Field field) {
+    if (value || !field.isRare)
+      object[name] = value;
+  });
   // Fields of contractions whose rows, lanes or sums run through several dimensions.
   if (!outerLanes.empty())
     object["lane_dims"] = int64_t(outerLanes.size()) + 1;
   if (!outerRows.empty())
     object["row_dims"] = int64_t(outerRows.size()) + 1;
-  if (neighbourRows)
-    object["neighbour_rows"] = true;
   if (tapsInside) {
     object["taps_inside"] = true;
     object["tap_unroll"] = tapUnroll;
@@ -156,53 +140,15 @@ static ArrayRef<StringLiteral> wordsOf(StringRef field) {
 }
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
-  static constexpr StringLiteral names[] = {"rows",
-                                            "vectors",
-                                            "k_block",
-                                            "row_block",
-                                            "lane_block",
-                                            "k_unroll",
-                                            "lanes_on",
-                                            "split",
-                                            "split_part",
-                                            "lane_dims",
-                                            "row_dims",
-                                            "neighbour_rows",
-                                            "taps_inside",
-                                            "pack_vectors",
-                                            "pack_scalars",
-                                            "bound_vectors",
-                                            "rows_outside",
-                                            "prefetch_panels",
-                                            "prefetch_result",
-                                            "prefetch_rows",
-                                            "reread_scalars",
-                                            "unit_m",
-                                            "unit_n",
-                                            "unit_k",
-                                            "tile_m",
-                                            "tile_n",
-                                            "tile_k",
-                                            "stages",
-                                            "block_m",
-                                            "block_n",
-                                            "group",
-                                            "cluster",
-                                            "persistent_blocks",
-                                            "block_k",
-                                            "fuse_producers",
-                                            "subgroups_m",
-                                            "subgroups_n",
-                                            "subgroups_k",
-                                            "rasterisation_rows",
-                                            "transpose_before",
-                                            "chain_rows",
-                                            "chain_step",
-                                            "chain_parts",
-                                            "chain_stages",
-                                            "chain_engine",
-                                            "chain_turns",
-                                            "chain_persistent"};
+  static constexpr StringLiteral known =
+      "rows vectors k_block row_block lane_block k_unroll lanes_on split split_part lane_dims row_dims neighbour_rows "
+      "taps_inside pack_vectors pack_scalars bound_vectors rows_outside prefetch_panels prefetch_result "
+      "prefetch_rows reread_scalars unit_m unit_n unit_k tile_m tile_n tile_k stages block_m block_n group "
+      "cluster persistent_blocks block_k fuse_producers subgroups_m subgroups_n subgroups_k "
+      "rasterisation_rows transpose_before chain_rows chain_step chain_parts chain_stages chain_engine "
+      "chain_turns chain_persistent";
+  SmallVector<StringRef> names;
+  known.split(names, ' ');
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -211,8 +157,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
     StringRef name = presentName(given);
     int64_t number;
     if (!llvm::is_contained(names, name))
-      return llvm::createStringError("unknown plan field '" + name +
-                                     "' (known: " + llvm::join(ArrayRef<StringLiteral>(names), ", ") + ")");
+      return llvm::createStringError("unknown plan field '" + name + "' (known: " + llvm::join(names, ", ") + ")");
     if (ArrayRef<StringLiteral> words = wordsOf(name); !words.empty()) {
       auto word = llvm::find(words, value);
       if (word == words.end())
@@ -249,28 +194,22 @@ std::vector<std::pair<std::string, int64_t>> forcedOfChains(Operation *op) {
 }
 
 int64_t planField(const ContractionPlan &p, StringRef name) {
-  int64_t split = !p.splitDim ? 0 : p.splitDim == p.laneDim ? 1 : p.splitDim == p.rowDim ? 2 : 3;
-  return llvm::StringSwitch<int64_t>(name)
-      .Case("rows", p.rows)
-      .Case("vectors", p.vectors)
-      .Case("k_block", p.kBlock)
-      .Case("row_block", p.rowBlock)
-      .Case("lane_block", p.laneBlock)
-      .Case("k_unroll", p.kUnroll)
-      .Case("lanes_on", p.lanesOnM)
-      .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
-      .Case("row_dims", int64_t(p.outerRows.size()) + 1)
-      .Case("neighbour_rows", p.neighbourRows)
-      .Case("taps_inside", p.tapsInside)
-      .Case("pack_vectors", p.packVectors)
-      .Case("pack_scalars", p.packScalars)
-      .Case("bound_vectors", p.boundVectors)
-      .Case("split", split)
-      .Case("split_part", p.splitPiece)
-      .Case("unit_m", p.unit->m)
-      .Case("unit_n", p.unit->n)
-      .Case("unit_k", p.unit->k)
-      .Default(p.rowsOutside);
+  const int64_t split = !p.splitDim ? 0 : p.splitDim == p.laneDim ? 1 : p.splitDim == p.rowDim ? 2 : 3;
+  int64_t result = llvm::StringSwitch<int64_t>(name)
+                       .Case("lanes_on", p.lanesOnM)
+                       .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
+                       .Case("row_dims", int64_t(p.outerRows.size()) + 1)
+                       .Case("taps_inside", p.tapsInside)
+                       .Case("split", split)
+                       .Case("unit_m", p.unit->m)
+                       .Case("unit_n", p.unit->n)
+                       .Case("unit_k", p.unit->k)
+                       .Default(p.rowsOutside);
+  ContractionPlan::forFields(p, [&](StringRef field, auto value, ContractionPlan::Field) {
+    if (field == name)
+      result = value;
+  });
+  return result;
 }
 
 constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
@@ -330,7 +269,9 @@ double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
 
 /// Each core's part is a contraction of its own, planned like one: what all cores read or pack whole is in its time.
 std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
-  std::optional<ContractionPlan> best = plan(reason);
+  Search search(nullptr, betterPart);
+  search.best = plan(reason);
+  std::optional<ContractionPlan> &best = search.best;
   if (options.threads <= 1 || (best && best->seconds < 4 * launchSeconds))
     return best;
   bool isKnown = true;
@@ -349,8 +290,7 @@ std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
       if (!candidate)
         continue;
       candidate->seconds += launchSeconds + contentionSeconds(planner, parts);
-      if (!best || candidate->seconds < best->seconds * 0.995)
-        best = candidate;
+      search.keep(std::move(*candidate));
     }
   }
   if (best && !isKnown && !best->splitDim)
@@ -377,7 +317,7 @@ std::string Planner::shortage(bool hasDims, bool hasUnit) const {
 }
 
 /// Considers all plans whose rows, lanes and steps begin with those of `p`; false where its unit does not fit them.
-bool Planner::considerDims(ContractionPlan p, std::optional<ContractionPlan> &best) {
+bool Planner::considerDims(ContractionPlan p, Search &search) {
   bool hasUnit = false;
   mergeDims(p);
   // A copy that closes gaps is worth it or not, as are rows that move one by one; dimensions without gaps are as good
@@ -399,13 +339,13 @@ bool Planner::considerDims(ContractionPlan p, std::optional<ContractionPlan> &be
         continue;
       hasUnit = true;
       q.tailUnit = tailUnitFor(q);
-      sizes(q, best);
+      sizes(q, search);
     }
   return hasUnit;
 }
 
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
-  std::optional<ContractionPlan> best;
+  Search search(options.considered, betterPart);
   bool hasDims = false, hasUnit = false;
   for (const MatrixUnit &unit : target.units())
     for (bool lanesOnM : {false, true}) {
@@ -422,13 +362,13 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
         ContractionPlan q = p;
         q.rowDim = neighbours;
         q.neighbourRows = true;
-        hasUnit |= considerDims(std::move(q), best);
+        hasUnit |= considerDims(std::move(q), search);
       }
-      hasUnit |= considerDims(std::move(p), best);
+      hasUnit |= considerDims(std::move(p), search);
     }
-  if (!best)
+  if (!search.best)
     reason = shortage(hasDims, hasUnit);
-  return best;
+  return search.best;
 }
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,

@@ -70,7 +70,32 @@ struct ContractionPlan {
 
   const ContractionOperand &vectorOperand(const Contraction &c) const { return lanesOnM ? c.a : c.b; }
   const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
+  /// How a field is treated: a forced value is given to plans that have another one, and it is printed only where it
+  /// is not 0.
+  struct Field {
+    bool isGiven, isRare;
+  };
+  /// Calls `visit` with each field of `plan` that has a number, by its JSON name.
+  template <typename Plan, typename Visit> static void forFields(Plan &plan, Visit visit) {
+    visit("rows", plan.rows, Field{false, false});
+    visit("vectors", plan.vectors, Field{false, false});
+    visit("pack_vectors", plan.packVectors, Field{false, false});
+    visit("pack_scalars", plan.packScalars, Field{false, false});
+    visit("rows_outside", plan.rowsOutside, Field{false, false});
+    visit("split_part", plan.splitPiece, Field{false, false});
+    visit("bound_vectors", plan.boundVectors, Field{false, true});
+    visit("neighbour_rows", plan.neighbourRows, Field{false, true});
+    visit("k_block", plan.kBlock, Field{true, false});
+    visit("row_block", plan.rowBlock, Field{true, false});
+    visit("lane_block", plan.laneBlock, Field{true, false});
+    visit("k_unroll", plan.kUnroll, Field{true, false});
+    visit("prefetch_panels", plan.prefetchPanels, Field{true, false});
+    visit("prefetch_result", plan.prefetchResult, Field{true, false});
+    visit("prefetch_rows", plan.prefetchRows, Field{true, true});
+    visit("reread_scalars", plan.rereadScalars, Field{true, true});
+  }
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(unit, rows, vectors, packVectors, packScalars); }
 };
 
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).

@@ -22,6 +22,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/MemoryModel.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include <cmath>
 #include <limits>
@@ -142,6 +143,9 @@ struct Machine {
 /// The field of a plan that an override names.
 int64_t planField(const ContractionPlan &plan, llvm::StringRef name);
 
+/// A plan is better if it takes less than this part of the time of another one.
+constexpr double betterPart = 0.995;
+
 /// A buffer displaces other data and needs translations of its own, which no term of the form counts.
 constexpr double copyMargin = 0.02;
 
@@ -172,10 +176,11 @@ private:
   bool isOne(unsigned dim) const { return c.nest.tripCounts[dim] == 1; }
 
   std::string shortage(bool hasDims, bool hasUnit) const;
+  using Search = PlanSearch<ContractionPlan>;
   bool chooseDims(ContractionPlan &p) const;
   void mergeDims(ContractionPlan &p) const;
   std::optional<unsigned> neighbourRows(const ContractionPlan &p) const;
-  bool considerDims(ContractionPlan p, std::optional<ContractionPlan> &best);
+  bool considerDims(ContractionPlan p, Search &search);
   bool readsTapsTogether(const ContractionPlan &p) const;
   int64_t laneTrips(const ContractionPlan &p) const { return tripsOf(c, p.laneDim, p.outerLanes); }
   int64_t rowTrips(const ContractionPlan &p) const { return tripsOf(c, p.rowDim, p.outerRows); }
@@ -259,11 +264,11 @@ private:
   }
   static int64_t bytesOf(ElementKind kind) { return llvm::PowerOf2Ceil(llvm::divideCeil(bitWidth(kind), 8)); }
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
-  void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
+  void sizes(ContractionPlan &p, Search &search) const;
   bool chooseSteps(ContractionPlan &p) const;
   llvm::SmallVector<int64_t> blocksOfK(const ContractionPlan &p) const;
-  void considerBlocks(ContractionPlan p, std::optional<ContractionPlan> &best) const;
-  void consider(ContractionPlan candidate, std::optional<ContractionPlan> &best) const;
+  void considerBlocks(ContractionPlan p, Search &search) const;
+  void consider(ContractionPlan candidate, Search &search) const;
   /// Rows and lanes of `p` in steps of its unit.
   int64_t unitRowsOf(const ContractionPlan &p) const { return p.rowDim ? llvm::divideCeil(rowTrips(p), p.unit->m) : 1; }
   int64_t unitVectorsOf(const ContractionPlan &p) const { return llvm::divideCeil(laneTrips(p), p.unit->n); }

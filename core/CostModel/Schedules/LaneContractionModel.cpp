@@ -17,7 +17,7 @@
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
@@ -70,12 +70,10 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
 bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
                                  const NumericFreedom &freedom) {
   for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c})
-    if (operand->residence != Residence::LaneRegisters || operand->layout.numLanes() != hierarchy.lanes)
+    if (!liesOverLanes(*operand, hierarchy.lanes))
       return false;
-  if (unit.scopeLevel != hierarchy.subgroup || unit.scopeCount != 1 || unit.completion != Completion::AtOnce ||
-      unit.init == UnitInit::NoAccumulate || !unit.states.empty())
-    return false;
-  return takesElements(unit, c, freedom);
+  return unit.scopeLevel == hierarchy.subgroup && unit.scopeCount == 1 && unit.completion == Completion::AtOnce &&
+         addsUpPlainly(unit) && takesElements(unit, c, freedom);
 }
 
 int64_t tilewright::loadedElements(const UnitOperand &operand) {
@@ -175,8 +173,7 @@ struct Candidate {
   int64_t units = 1, steps = 1;          // along k: of a subgroup in a step, of the loop
   int64_t staged = 0, limit = 0;         // registers: of tiles that wait between two memories, of a lane
   SliceExchange exchange = {};           // at the end
-  double blocks = 1, active = 1;         // of the launch, and of these at a time
-  double atATime = 1, perUnit = 1;       // that the chip holds; active ones of the fullest multiprocessor
+  BlockWaves grid = {1, 1, 1};           // blocks of the launch
   double conflictsA = 1, conflictsB = 1; // how many times the clocks without bank conflicts accesses take
   double reads = 0, written = 0;         // bytes of a block's step in the scratchpad, with their conflicts
   double byLanes = 0;                    // of those written
@@ -187,7 +184,7 @@ struct Candidate {
 };
 
 /// All plans of a contraction on units of one subgroup.
-class LanePlanner {
+class LanePlanner : LaneMemories {
 public:
   /// The chip has all memories that `missingMemories` asks for; `base` has the dimensions. `considered` may be null.
   LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
@@ -225,12 +222,11 @@ private:
   const LaneHierarchy &hierarchy;
   const LaneContractionPlan &base;
   std::vector<LaneContractionPlan> *considered;
-  const Memory *shared, *own, *l2, *global;
   const SmallVector<StoredResult> results;
   StagedTiles tiles;
   const int64_t elementBytes;
   const double issueSlots;
-  const int64_t threadsAtATime;
+  const int64_t resident; // lanes of a multiprocessor
   const ContractionExtents extents;
   const double arrayClocks;                // until all arrays have been moved once
   const bool bySubgroup;                   // subgroups copy asynchronously, past their registers
@@ -246,13 +242,10 @@ private:
 LanePlanner::LanePlanner(const LaneContractionQuestion &question, const TargetDescription &chip,
                          const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
                          std::vector<LaneContractionPlan> *considered)
-    : question(question), c(question.contraction), chip(chip), hierarchy(hierarchy), base(base), considered(considered),
-      shared(chip.memory(hierarchy.scratchpad)), own(chip.graph().laneRegisters()), l2(chip.graph().lastSharedCache()),
-      global(chip.graph().backing()), results(question.written()), tiles(c, chip, hierarchy),
+    : LaneMemories(chip, hierarchy), question(question), c(question.contraction), chip(chip), hierarchy(hierarchy),
+      base(base), considered(considered), results(question.written()), tiles(c, chip, hierarchy),
       elementBytes(tiles.elementBytes()), issueSlots(chip.number(Number::Issue).value_or(1)),
-      threadsAtATime(
-          int64_t(chip.number(Number::ResidentThreads).value_or(double(chip.graph().registerPool()->entries)))),
-      extents(c, base, question.parts),
+      resident(residentLanes(chip)), extents(c, base, question.parts),
       arrayClocks(clocksOfArrays(c, double(extents.m) * extents.n * double(extents.outer), elementBytes, *global)),
       bySubgroup(subgroupEngine(chip) && !tiles.engine()),
       forcedRows(forcedValue(question.overrides, "rasterisation_rows")) {
@@ -279,9 +272,8 @@ bool LanePlanner::isCut(const LaneContractionPlan &plan, const StepSize &size) {
     return false;
   shortage.tile = true;
   // No tile of which more than half is beyond the array, unless it is the smallest.
-  if ((plan.blockM() >= 2 * extents.m && plan.blockM() > unit.m) ||
-      (plan.blockN() >= 2 * extents.n && plan.blockN() > unit.n) ||
-      (plan.depth >= 2 * extents.k && size.bytes > shortestDepth && plan.depth > unit.k))
+  if (isHalfBeyond(plan.blockM(), extents.m, unit.m) || isHalfBeyond(plan.blockN(), extents.n, unit.n) ||
+      (size.bytes > shortestDepth && isHalfBeyond(plan.depth, extents.k, unit.k)))
     return false;
   // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
   auto fills = [&](bool inFree, int64_t rows, int64_t extent) {
@@ -368,10 +360,9 @@ bool LanePlanner::fitsScratchpad(Candidate &candidate, int64_t most) {
     shortage.lacksBytes(candidate.exchange.bytes);
     return false;
   }
-  plan.blocksAtATime =
-      std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
+  plan.blocksAtATime = blocksAtATime(*shared, plan.sharedBytes,
                                      blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups()),
-                                     threadsAtATime / (plan.subgroups() * hierarchy.lanes)}));
+                                     plan.subgroups() * hierarchy.lanes, resident);
   return true;
 }
 
@@ -380,14 +371,11 @@ bool LanePlanner::orderTiles(Candidate &candidate) {
   LaneContractionPlan &plan = candidate.plan;
   const int64_t tilesM = llvm::divideCeil(extents.m, plan.blockM()),
                 tilesN = llvm::divideCeil(extents.n, plan.blockN());
-  candidate.blocks = double(extents.outer) * tilesM * tilesN;
-  candidate.atATime = double(hierarchy.blocks) * plan.blocksAtATime;
-  candidate.active = std::min(candidate.blocks, candidate.atATime);
-  candidate.perUnit = std::max(1.0, std::ceil(candidate.active / hierarchy.blocks));
+  candidate.grid = {double(extents.outer) * tilesM * tilesN, hierarchy.blocks, plan.blocksAtATime};
   const bool isSized = trips(plan.mDim) && trips(plan.nDim);
-  if (forcedRows || (isSized && candidate.active < double(tilesM) * tilesN))
+  if (forcedRows || (isSized && candidate.grid.active < double(tilesM) * tilesN))
     plan.rasterRows =
-        forcedRows.value_or(rasterRows(tilesM, tilesN, int64_t(candidate.active), plan.blockM(), plan.blockN()));
+        forcedRows.value_or(rasterRows(tilesM, tilesN, int64_t(candidate.grid.active), plan.blockM(), plan.blockN()));
   if (plan.rasterRows < 1 || (plan.rasterRows > 1 && (!isSized || tilesM % plan.rasterRows))) {
     shortage.sweeps = true;
     return false;
@@ -426,18 +414,18 @@ void LanePlanner::countBytes(Candidate &candidate) const {
                       : candidate.heldA ? writtenA
                       : candidate.heldB ? writtenB
                                         : 0;
-  candidate.fetched =
-      fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.active, elementBytes, l2);
+  candidate.fetched = fetchedOnce(extents.m, extents.n, extents.k, double(extents.outer), plan, candidate.grid.active,
+                                  elementBytes, l2);
 }
 
 StepLoad LanePlanner::loadOf(const Candidate &candidate) const {
   const LaneContractionPlan &plan = candidate.plan;
-  const double subgroups = double(plan.subgroups()), perUnit = candidate.perUnit;
+  const double subgroups = double(plan.subgroups()), perUnit = candidate.grid.fullest;
   StepLoad load;
   load.units = candidate.products() * subgroups / issueSlots * perUnit;
   load.issue = subgroups * plan.instructions.sum() / issueSlots * perUnit;
   load.scratchpad = (candidate.reads + candidate.written) / shared->bytesPerClock * perUnit;
-  load.l2 = l2 ? candidate.stageBytes * candidate.active / l2->bytesPerClock : 0;
+  load.l2 = l2 ? candidate.stageBytes * candidate.grid.active / l2->bytesPerClock : 0;
   load.global = candidate.fetched / global->bytesPerClock;
   return load;
 }
@@ -459,7 +447,7 @@ StepChain LanePlanner::chainOf(const Candidate &candidate) const {
   chain.scratchpadWrite = candidate.byLanes / subgroups / shared->bytesPerClock;
   chain.scratchpadLatency = shared->latency;
   chain.meets = candidate.byLanes > 0 && subgroups > 1;
-  const double missing = std::min(1.0, candidate.fetched / (stageBytes * candidate.active));
+  const double missing = std::min(1.0, candidate.fetched / (stageBytes * candidate.grid.active));
   chain.l2 = l2 ? stageBytes / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
   chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
   chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
@@ -473,15 +461,13 @@ void LanePlanner::price(Candidate &candidate) {
   const MatrixUnit &unit = *plan.unit;
   countBytes(candidate);
   const StepLoad load = loadOf(candidate);
-  const double waves = std::max(1.0, std::ceil(candidate.blocks / candidate.atATime));
   const double stored = double(plan.blockM()) * plan.blockN() *
                         bytesTouched(results, plan.tilesM * unit.m, plan.tilesN * unit.n, hierarchy.sectorBytes);
-  const double epilogue = drainClocks(chip) + stored * candidate.active / (l2 ? l2 : global)->bytesPerClock +
-                          candidate.exchange.clocks(*shared, issueSlots, candidate.perUnit);
-  auto secondsOf = [&](double clocksOfStep) {
+  const double epilogue = drainClocks(chip) + stored * candidate.grid.active / near().bytesPerClock +
+                          candidate.exchange.clocks(*shared, issueSlots, candidate.grid.fullest);
+  auto secondsWith = [&](double clocksOfStep) {
     const double steps = candidate.steps * double(extents.otherK);
-    const double clocks = std::max(waves * (steps * clocksOfStep + epilogue), arrayClocks) + launchClocks(chip);
-    return clocks / (chip.clockMHz() * 1e6);
+    return secondsOf(candidate.grid.clocks(steps * clocksOfStep + epilogue, arrayClocks, chip), chip);
   };
   // Those that touch sectors once before others, then those without bank conflicts, then those whose addresses of rows
   // stay in registers.
@@ -489,15 +475,15 @@ void LanePlanner::price(Candidate &candidate) {
   const int rank = 4 * (a.fillsSectors() && b.fillsSectors()) +
                    2 * (candidate.conflictsA == 1 && candidate.conflictsB == 1) +
                    tiles.keepsRows(plan, plan.round * (tiles.shortLoads(a) + tiles.shortLoads(b)));
-  if (!considered && ranking.isBeyond(secondsOf(load.most()), rank, plan.subgroupsK > 1))
+  if (!considered && ranking.isBeyond(secondsWith(load.most()), rank, plan.subgroupsK > 1))
     return;
   plan.stepClocks = stepClocks(load, chainOf(candidate));
-  plan.seconds = secondsOf(plan.stepClocks);
+  plan.seconds = secondsWith(plan.stepClocks);
   if (considered)
     considered->push_back(plan);
   // Of equal ones that which asks for the least beside a product.
   const double beside = (load.issue + load.scratchpad + load.l2) /
-                        (candidate.perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
+                        (candidate.grid.fullest * double(plan.blockM()) * plan.blockN() * plan.depth);
   ranking.add(plan, rank, beside);
 }
 
@@ -582,13 +568,12 @@ void LanePlanner::pad(LaneContractionPlan &plan) {
 
 /// Which memories the chip lacks for lanes that multiply; empty: none.
 static std::string missingMemories(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
-  const MachineGraph &graph = chip.graph();
+  const LaneMemories memories(chip, hierarchy);
   SmallVector<StringRef> lacks;
-  for (auto [there, what] : {std::pair(shared, "a scratchpad of blocks"),
-                             std::pair(graph.registerPool(), "a file of registers that lanes share out (RegisterPool)"),
-                             std::pair(graph.laneRegisters(), "a file of a lane's registers"),
-                             std::pair(graph.backing(), "a backing memory")})
+  for (auto [there, what] :
+       {std::pair(memories.shared, "a scratchpad of blocks"),
+        std::pair(memories.file, "a file of registers that lanes share out (RegisterPool)"),
+        std::pair(memories.own, "a file of a lane's registers"), std::pair(memories.global, "a backing memory")})
     if (!there)
       lacks.push_back(what);
   return llvm::join(lacks, ", ");

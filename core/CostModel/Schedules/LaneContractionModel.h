@@ -33,9 +33,11 @@
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
 
@@ -53,6 +55,12 @@ struct StagedTile {
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
   int64_t beside = 0; // those along a row before the next ones lie along the array again
 
+  /// Lines of so many bytes, swizzled in groups of eight as engines and units know them.
+  void swizzleLines(int64_t bytes) {
+    swizzleBits = llvm::Log2_64(bytes / mostAccessBytes);
+    swizzleBase = llvm::ConstantLog2<mostAccessBytes>();
+    swizzleShift = 3;
+  }
   /// Elements that a lane loads at once where vectors are unaligned.
   int64_t looseElements(int64_t elementBytes) const { return near ? turn.along : mostAccessBytes / elementBytes; }
 };
@@ -104,6 +112,7 @@ struct LaneContractionPlan : TiledDimensions {
                     other.depth, other.stages, other.cluster);
   }
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(unit, blockM(), blockN(), cluster); }
 };
 
 /// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n",
@@ -168,10 +177,6 @@ inline constexpr int64_t otherRegisters = 40;
 inline constexpr int64_t copierRegisters = 40;
 /// Registers of a lane of `groups` groups of `groupLanes` beside a group that only starts copies.
 int64_t groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups);
-/// Clocks until a launch's first and after its last instruction.
-inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
-/// Clocks of a block behind its last step, beside what it stores.
-inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
 
 /// Elements that the lanes of a subgroup load for one fragment: where several hold the same one, each loads it, and the
 /// scratchpad serves so many lanes in a clock, whatever they ask for.

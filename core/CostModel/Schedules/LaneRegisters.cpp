@@ -39,6 +39,16 @@ int64_t tilewright::blocksInRegisters(const TargetDescription &chip, int64_t reg
   return slots * ofSlot / subgroups;
 }
 
+int64_t tilewright::residentLanes(const TargetDescription &chip) {
+  return int64_t(chip.number(Number::ResidentThreads).value_or(double(chip.graph().registerPool()->entries)));
+}
+
+int64_t tilewright::blocksAtATime(const Memory &scratchpad, int64_t bytes, int64_t inRegisters, int64_t lanes,
+                                  int64_t resident) {
+  return std::max<int64_t>(1,
+                           std::min({scratchpad.bytes / std::max<int64_t>(bytes, 1), inRegisters, resident / lanes}));
+}
+
 int64_t tilewright::rowsOfLane(const Layout &layout) {
   llvm::SmallSet<int64_t, 16> rows;
   for (int64_t element = 0; element < layout.numElements(); ++element)

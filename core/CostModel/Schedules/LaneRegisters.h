@@ -28,6 +28,11 @@ int64_t registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lan
 /// Blocks of a multiprocessor whose registers fit. Each issue slot has its part of the file, and a subgroup's registers
 /// lie in one part: five subgroups of four slots need two in one of them.
 int64_t blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes, int64_t subgroups);
+/// Lanes of a multiprocessor at a time.
+int64_t residentLanes(const TargetDescription &chip);
+/// Blocks of a multiprocessor at a time, of `bytes` of its scratchpad and `lanes` of the `resident` ones each, one at
+/// least. `inRegisters`: as many as its registers allow.
+int64_t blocksAtATime(const Memory &scratchpad, int64_t bytes, int64_t inRegisters, int64_t lanes, int64_t resident);
 /// Rows of a fragment that one lane has elements of.
 int64_t rowsOfLane(const Layout &layout);
 

@@ -12,9 +12,9 @@
 
 #include "core/CostModel/Schedules/NestModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
-#include "core/CostModel/Machine/GridBlock.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/Overlap.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
@@ -39,10 +39,9 @@ static constexpr double indistinguishable = 0.01;
 NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
                               std::vector<NestPlan> *considered) {
   Stopwatch stopwatch("planning");
-  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
-               *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
-               *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
+  const auto [global, l2, file, own, shared] = LaneMemories(chip, hierarchy);
   std::vector<NestPlan> plans;
+  PlanSearch<NestPlan> search(&plans);
   if (!global || !file || !own || task.rows <= 0 || task.length <= 0)
     return {};
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
@@ -53,7 +52,6 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
   for (int64_t iterations = 1; iterations <= std::min(task.most, mostIterations); iterations *= 2) {
     if (iterations > 1 && (iterations > task.length || (!task.partial && task.length % iterations != 0)))
       break;
-    countWork("candidates", 1);
     NestPlan plan;
     plan.iterations = iterations;
     double bytes = 0, requestClocks = 0;
@@ -91,16 +89,15 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
                                   std::max(1.0, perBlock),
                               issuing, requesting, std::max(1.0, lanes / resident) * chain}) +
                   chain;
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    plan.seconds = secondsOf(plan.clocks, chip);
     plan.busyClocks = issuing + requesting;
     plan.fills = blocks >= hierarchy.blocks;
-    plans.push_back(plan);
+    search.offer(plan);
   }
-  const NestPlan *fastest = &*llvm::min_element(
-                     plans, [](const NestPlan &a, const NestPlan &b) { return a.clocks < b.clocks; }),
-                 *best = fastest;
+  const NestPlan *best = &*search.best;
   for (const NestPlan &plan : plans)
-    if (plan.fills && plan.clocks <= fastest->clocks * (1 + indistinguishable) && plan.busyClocks < best->busyClocks)
+    if (plan.fills && plan.clocks <= search.best->clocks * (1 + indistinguishable) &&
+        plan.busyClocks < best->busyClocks)
       best = &plan;
   if (considered)
     *considered = plans;

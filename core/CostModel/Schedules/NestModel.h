@@ -64,6 +64,7 @@ struct NestPlan {
   double clocks = 0, seconds = 0;
 
   llvm::json::Object toJSON() const;
+  int64_t key() const { return iterations; }
 };
 
 /// The plan with the fewest clocks. Memory binds most nests whatever their lanes take, so that several plans are as

@@ -13,11 +13,10 @@
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
-#include "core/CostModel/Machine/GridBlock.h"
-#include "core/CostModel/Machine/Sectors.h"
-#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -94,8 +93,7 @@ static double barrierClocks(const TargetDescription &chip) { return chip.number(
 static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetDescription &chip,
                                               const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
   Stopwatch stopwatch("planning");
-  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
-               *file = chip.graph().registerPool();
+  const auto [global, l2, file, own, shared] = LaneMemories(chip, hierarchy);
   if (!global || task.rows <= 0 || task.pieces <= 0 || task.length <= 0)
     return std::nullopt;
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
@@ -112,9 +110,8 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
       (task.laneBytes > task.bytes ? task.laneBytes / (l2 ? l2->bytesPerClock : bandwidth) : task.bytes / bandwidth);
   double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, gridBlockLanes), gridBlockLanes) *
                                                  std::ceil(task.pieces * task.length / loadsUnderWay) * latency);
-  std::optional<RowPlan> best;
+  PlanSearch<RowPlan> search(considered);
   for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {
-    countWork("candidates", 1);
     RowPlan plan;
     plan.subgroups = subgroups;
     plan.lanesClocks = lanesClocks;
@@ -133,13 +130,10 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
     int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
     plan.clocks = std::max(pieces * std::max(task.length * task.bytes, hierarchy.sectorBytes) / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
-    if (considered)
-      considered->push_back(plan);
-    if (!best || plan.clocks < best->clocks)
-      best = plan;
+    plan.seconds = secondsOf(plan.clocks, chip);
+    search.offer(plan);
   }
-  return best;
+  return search.best;
 }
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
@@ -194,16 +188,14 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
                                                          const LaneHierarchy &hierarchy,
                                                          std::vector<RowProgramPlan> *considered) {
   Stopwatch stopwatch("planning");
-  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
-               *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
-               *shared = chip.memory(hierarchy.scratchpad);
+  const LaneMemories memories(chip, hierarchy);
+  const auto [global, l2, file, own, shared] = memories;
   if (!global || !file || !own || !shared || task.rows <= 0 || task.length <= 0)
     return std::nullopt;
   int64_t inputBytes = std::accumulate(task.inputs.begin(), task.inputs.end(), int64_t(0)),
           betweenBytes = std::accumulate(task.between.begin(), task.between.end(), int64_t(0));
-  std::optional<RowProgramPlan> best;
+  PlanSearch<RowProgramPlan> search(considered);
   auto consider = [&](int64_t subgroups, int64_t rows, bool keepsInputs, int64_t elements) {
-    countWork("candidates", 1);
     RowProgramPlan plan;
     plan.subgroups = subgroups;
     plan.rows = rows;
@@ -232,7 +224,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     double ofSegment = elements * double(task.operations) + accesses;
     double issued = plan.segments * ofSegment + task.laneOperations + task.sums * (2 * exchanges + 2 * subgroups);
     // Each segment waits for what it reads; a subgroup waits for its own instructions as long as it issues them.
-    double latencyAgain = keepsInputs || !task.againBytes ? 0 : (l2 ? l2 : global)->latency;
+    double latencyAgain = keepsInputs || !task.againBytes ? 0 : memories.near().latency;
     double waits = plan.segments * global->latency + issued +
                    barriers * (exchangeClocks(chip) * exchanges + barrierClocks(chip) +
                                plan.segments * (shared->latency + latencyAgain));
@@ -246,18 +238,14 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     bool isCached = l2 && ofChip * double(together) * ofBlock * double(inputBytes) <= double(l2->bytes);
     double cached = ofBlock * task.sharedBytes + (isCached ? again : 0);
     double inside = ofBlock * (2 * betweenBytes + (keepsInputs ? inputBytes + task.againBytes : 0));
-    double services[] = {(ofBlock * task.bytes + (isCached ? 0 : again)) * ofChip / global->bytesPerClock,
-                         cached * ofChip / (l2 ? l2->bytesPerClock : global->bytesPerClock),
-                         inside / std::max<double>(1, shared->bytesPerClock),
-                         double(subgroups * rows) * issued *
-                             clocksOfInstruction(chip, issued - (plan.segments - 1) * ofSegment)};
+    double services[] = {
+        (ofBlock * task.bytes + (isCached ? 0 : again)) * ofChip / global->bytesPerClock,
+        cached * ofChip / memories.near().bytesPerClock, inside / std::max<double>(1, shared->bytesPerClock),
+        double(subgroups * rows) * issued * clocksOfInstruction(chip, issued - (plan.segments - 1) * ofSegment)};
     plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together) *
                                            (plan.segments > 1 ? segmentsTake : 1);
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
-    if (considered)
-      considered->push_back(plan);
-    if (!best || plan.clocks < best->clocks)
-      best = plan;
+    plan.seconds = secondsOf(plan.clocks, chip);
+    search.offer(plan);
   };
   for (bool keepsInputs : {true, false})
     for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2)
@@ -272,7 +260,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
             if (elements < whole && rows == 1)
               consider(subgroups, rows, keepsInputs, elements);
         }
-  if (!best || best->clocks >= task.apartClocks)
+  if (!search.best || search.best->clocks >= task.apartClocks)
     return std::nullopt;
-  return best;
+  return search.best;
 }

@@ -47,6 +47,7 @@ struct RowPlan {
   /// Elements of a subgroup in one step.
   int64_t width(const LaneHierarchy &hierarchy) const { return hierarchy.lanes * vector * vectors; }
   llvm::json::Object toJSON() const;
+  int64_t key() const { return subgroups; }
 };
 
 /// How lanes share the rows of a fused row-wise reduction.
@@ -62,6 +63,7 @@ struct RowProgramPlan {
   double clocks = 0, seconds = 0;
 
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(subgroups, rows, keepsInputs, computesAgain); }
 };
 
 /// A fused row-wise reduction, in bytes for each element of a row.

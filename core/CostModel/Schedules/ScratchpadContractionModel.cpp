@@ -14,16 +14,19 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/BankTraffic.h"
 #include "core/CostModel/Machine/CoreInstructions.h"
 #include "core/CostModel/Machine/UnitMatch.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/NestSchedule.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/PipelineTime.h"
 #include "core/Machine/CoreCommand.h"
+#include "core/Machine/UnitOperands.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -60,19 +63,16 @@ static constexpr int64_t mostVersions = 6;
 /// says which.
 static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
                      const NumericFreedom &freedom, std::string &lacks) {
-  auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
-    return memory && operand.residence == residence && operand.memory == memory->name;
-  };
   if (!takesElements(unit, c, freedom))
     return false;
   auto refuse = [&](const std::string &why) {
     lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
     return false;
   };
-  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) || !lies(unit.b, cores.scratchpad, Residence::Scratchpad))
+  if (!liesIn(unit.a, cores.scratchpad->name) || !liesIn(unit.b, cores.scratchpad->name))
     return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
-  if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
-      !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
+  if (!(cores.accumulator && liesIn(unit.c, cores.accumulator->name, Residence::Accumulator)) &&
+      !liesIn(unit.c, cores.scratchpad->name))
     return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
   for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
     if (operand->residence == Residence::Scratchpad && !readsPlainRows(*operand))
@@ -195,6 +195,16 @@ struct Judge {
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   SmallVector<int64_t> possibleSlices(const MatrixUnit &unit, int64_t tileM, int64_t tileK) const;
   bool fits(ScratchpadContractionPlan &plan, bool forced) const;
+  struct TailCopies {
+    double in = 0, out = 0, commands = 0; // clocks of engines, of the core
+    double data = 0;                      // clocks in which data goes, of `engine`
+    const CopyEngine *engine = nullptr;
+  };
+  TailCopies copiesOfTail(const ScratchpadContractionPlan &plan, int64_t rows, const TileCopyPlan &copyA,
+                          const TileCopyPlan &copyB) const;
+  IterationLoad issueLoad(const ScratchpadContractionPlan &plan, const std::array<double, 3> &blocks,
+                          double slice) const;
+  double clearingClocks(const ScratchpadContractionPlan &plan) const;
   bool price(ScratchpadContractionPlan &plan);
 };
 } // namespace
@@ -453,11 +463,72 @@ double Judge::tailClocks(int64_t rows, const ScratchpadContractionPlan &plan) co
   return all / double(tiles) * ofTile * double(plan.slices) / double(slicesWithRows(plan));
 }
 
+/// What a slice of `rows` rows copies for the tail.
+Judge::TailCopies Judge::copiesOfTail(const ScratchpadContractionPlan &plan, int64_t rows, const TileCopyPlan &copyA,
+                                      const TileCopyPlan &copyB) const {
+  TailCopies tail;
+  for (bool isIn : {true, false}) {
+    SmallVector<TileCopyPlan> copies;
+    if (isIn) // a slice's commands follow those of the step
+      copies = {copyA, copyB};
+    const double before = coreClocksOf(copies);
+    for (const TiledArray &array : isIn ? tailLoads : tailStores) {
+      if (isInPlace(array.one.near, plan))
+        continue;
+      TileCopyPlan copy = copiesOf(array, rows, isIn, plan);
+      (isIn ? tail.in : tail.out) += copy.engineClocks;
+      copies.push_back(copy);
+      if (copy.engine) {
+        tail.engine = copy.engine;
+        tail.data += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
+      }
+    }
+    tail.commands += coreClocksOf(copies) - before;
+  }
+  return tail;
+}
+
+/// What the commands of a step of so many `blocks` along m, n and k ask for; the core's `slice` is done between groups.
+IterationLoad Judge::issueLoad(const ScratchpadContractionPlan &plan, const std::array<double, 3> &blocks,
+                               double slice) const {
+  const MatrixUnit &unit = *plan.unit;
+  auto whole = [&](unsigned i) { return int64_t(std::ceil(blocks[i])); };
+  const double instructions = blocks[0] * blocks[1] * blocks[2];
+  IterationLoad load{.unit = plan.unitClocks, .groups = double(plan.groups())};
+  load.issue = load.early = issueOf(unit, whole(0), whole(1), whole(2));
+  if (load.groups > 1) {
+    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
+    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
+    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
+    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
+      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
+    load.issue = load.groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
+    const double after = double(plan.copiesAfter());
+    load.early = (after + 1) * load.issue / load.groups + after * slice / double(plan.rowGroups());
+  }
+  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
+    load.queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
+    load.early = std::max(load.early, plan.unitClocks * double(plan.copiesAfter() + 1) / load.groups - load.queue);
+  }
+  return load;
+}
+
+/// Without a zero flag the core clears what it has read, and both tiles of sums once.
+double Judge::clearingClocks(const ScratchpadContractionPlan &plan) const {
+  if (plan.unit->init == UnitInit::ZeroFlag)
+    return 0;
+  return once(knownClearings, {plan.unit, plan.tileM, plan.tileN}, [&] {
+    TileNest sums(2 * plan.tileM, plan.tileN);
+    sums.add(elementBytes(plan.unit->c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
+    return coreClocks(sums.shape, cores, chip);
+  });
+}
+
 /// Fills in the clocks of a plan that fits; false where something cannot be moved.
 bool Judge::price(ScratchpadContractionPlan &plan) {
   const MatrixUnit &unit = *plan.unit;
   // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
-  const int64_t tiles = size.outer * llvm::divideCeil(size.m, plan.tileM) * llvm::divideCeil(size.n, plan.tileN);
+  const int64_t tiles = size.tiles(plan.tileM, plan.tileN);
   if (tiles <= share.cores && (size.m > plan.tileM || size.n > plan.tileN)) {
     llvm::SaveAndRestore ofSlowest(size);
     size.m = std::min(size.m, plan.tileM);
@@ -480,85 +551,36 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
                        (nests - 1) * aroundRowsClocks + ofDynamicSlice;
 
-  auto whole = [](double blocks) { return int64_t(std::ceil(blocks)); };
-  double in = copyA.engineClocks + copyB.engineClocks, moved = coreClocksOf({copyA, copyB});
-  double out = 0, tailIn = 0, tailMoved = 0;
-  double others = 0; // clocks of a slice in which data of the tail goes
-  const CopyEngine *othersEngine = nullptr;
-  for (bool isIn : {true, false}) {
-    SmallVector<TileCopyPlan> copies;
-    if (isIn) // a slice's commands follow those of the step
-      copies = {copyA, copyB};
-    const double before = coreClocksOf(copies);
-    for (const TiledArray &array : isIn ? tailLoads : tailStores) {
-      if (isInPlace(array.one.near, plan))
-        continue;
-      TileCopyPlan copy = copiesOf(array, rows, isIn, plan);
-      (isIn ? tailIn : out) += copy.engineClocks;
-      copies.push_back(copy);
-      if (copy.engine) {
-        othersEngine = copy.engine;
-        others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
-      }
-    }
-    tailMoved += coreClocksOf(copies) - before;
-  }
+  const TailCopies tailCopies = copiesOfTail(plan, rows, copyA, copyB);
   // Slices of the last tile follow the unit's work.
   const int64_t own = llvm::divideCeil(tiles, share.cores);
   const double slicesInSteps = double(slices) * (own - 1) / (double(own) * steps);
   // The copies of the first step have ended before the unit begins.
   const double besideUnit = 1 - 1 / (double(own) * steps);
-  plan.unitClocks += bankWaits(plan, instructions, copyA, copyB, besideUnit, others * slicesInSteps, othersEngine);
-  const double groups = double(plan.groups());
-  double issue = issueOf(unit, whole(um), whole(un), whole(uk)), early = issue, queue = 0;
-  if (groups > 1) {
-    const int64_t gm = plan.groupM / unit.m, gn = plan.groupN / unit.n, gk = plan.groupK / unit.k;
-    const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
-    double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
-    for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
-      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
-    issue = groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
-    const double after = double(plan.copiesAfter());
-    early = (after + 1) * issue / groups + after * slice / double(plan.rowGroups());
-  }
-  if (unit.queueDepth) { // a command is taken when all but so many of those before it have left the queue
-    queue = plan.unitClocks * std::min(1.0, double(unit.queueDepth) / instructions);
-    early = std::max(early, plan.unitClocks * double(plan.copiesAfter() + 1) / groups - queue);
-  }
-  const double core =
-      issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
-  plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + moved + slice + tailMoved;
-  // Without a zero flag the core clears what it has read, and both tiles of sums once.
-  double clearing = 0;
-  if (unit.init != UnitInit::ZeroFlag)
-    clearing = once(knownClearings, {&unit, plan.tileM, plan.tileN}, [&] {
-      TileNest sums(2 * plan.tileM, plan.tileN);
-      sums.add(elementBytes(unit.c.element), /*rows=*/true, /*cols=*/true, /*isWritten=*/true);
-      return coreClocks(sums.shape, cores, chip);
-    });
-  double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  StagedTime products{{.in = in,
-                       .commands = moved,
-                       .byCore = byCore,
-                       .core = core,
-                       .unit = plan.unitClocks,
-                       .issue = issue,
-                       .early = early,
-                       .queue = queue,
-                       .groups = groups},
-                      steps,
-                      plan.stages};
-  StagedTime finish{
-      {.in = tailIn, .commands = tailMoved, .core = slice, .out = out, .groups = double(plan.rowGroups())}, slices};
+  plan.unitClocks +=
+      bankWaits(plan, instructions, copyA, copyB, besideUnit, tailCopies.data * slicesInSteps, tailCopies.engine);
+  StagedTime products{issueLoad(plan, {um, un, uk}, slice), steps, plan.stages};
+  IterationLoad &step = products.load;
+  step.in = copyA.engineClocks + copyB.engineClocks;
+  step.commands = coreClocksOf({copyA, copyB});
+  step.byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
+  step.core = step.issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
+  plan.copyClocks = step.in + tailCopies.in;
+  plan.coreClocks = step.core + step.commands + slice + tailCopies.commands;
+  StagedTime finish{{.in = tailCopies.in,
+                     .commands = tailCopies.commands,
+                     .core = slice,
+                     .out = tailCopies.out,
+                     .groups = double(plan.rowGroups())},
+                    slices};
   // The last results are there after the unit's latency.
   const double empty = emptySliceClocks + (nests - 1) * (aroundRowsClocks + loopClocks) + ofDynamicSlice;
-  plan.clocks = clearing + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
+  plan.clocks = clearingClocks(plan) + products.clocksWith(finish, own) + std::max(0.0, unit.latency - unit.issue) +
                 empty * double(own * (plan.slices - slices));
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
-  plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+  plan.seconds = secondsOf(plan.clocks, chip);
   return true;
 }
 
@@ -576,7 +598,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     SmallVector<int64_t> result;
     int64_t size = ContractionExtents::of(c, dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
     for (int64_t tile = unit;; tile *= 2) {
-      int64_t even = llvm::divideCeil(blocks, llvm::divideCeil(blocks, tile / unit)) * unit;
+      int64_t even = evenPart(blocks, tile / unit) * unit;
       if (even < tile && c.nest.tripCounts[dim] && !llvm::is_contained(result, even))
         result.push_back(even);
       result.push_back(tile);
@@ -595,11 +617,15 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
   if (possible.empty())
     return std::nullopt;
+  SmallVector<unsigned> dynamic;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+    if (!c.nest.tripCounts[dim])
+      dynamic.push_back(dim);
   SmallVector<Judge, 0> judges;                   // of each possible pair of dimensions
   std::vector<ScratchpadContractionPlan> fitting; // priced with large sizes
   std::vector<unsigned> judgeOf;
+  PlanSearch<ScratchpadContractionPlan> search(considered);
   auto consider = [&](ScratchpadContractionPlan plan) {
-    countWork("candidates", 1);
     Judge &judge = judges.back();
     plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
     ScratchpadContractionPlan loose = plan;
@@ -611,8 +637,11 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     auto weigh = [&](ScratchpadContractionPlan plan) {
       if (!judge.price(plan))
         return;
-      fitting.push_back(std::move(plan));
-      judgeOf.push_back(judges.size() - 1);
+      if (!dynamic.empty()) {
+        fitting.push_back(plan);
+        judgeOf.push_back(judges.size() - 1);
+      }
+      search.offer(std::move(plan));
     };
     weigh(plan);
     if (plan.groups() == 1)
@@ -638,16 +667,8 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
             }
           }
   }
-  if (considered)
-    considered->insert(considered->end(), fitting.begin(), fitting.end());
-  std::optional<ScratchpadContractionPlan> best;
-  SmallVector<unsigned> dynamic;
-  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
-    if (!c.nest.tripCounts[dim])
-      dynamic.push_back(dim);
-  if (!fitting.empty() && dynamic.empty()) {
-    best = *llvm::min_element(fitting, [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
-  } else if (!fitting.empty()) {
+  std::optional<ScratchpadContractionPlan> best = std::move(search.best);
+  if (!fitting.empty()) {
     Contraction sized = c;
     auto priceAt = [&](unsigned candidate, ArrayRef<int64_t> sizes) {
       for (auto [dim, size] : llvm::zip_equal(dynamic, sizes))

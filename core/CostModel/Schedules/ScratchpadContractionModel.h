@@ -94,6 +94,7 @@ struct ScratchpadContractionPlan : TiledDimensions {
   /// The group after which the copies of a later step are commanded.
   int64_t copiesAfter() const;
   llvm::json::Object toJSON() const;
+  auto key() const { return std::tuple(unit, tileM, tileN, tileK); }
 };
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit computes this contraction from a

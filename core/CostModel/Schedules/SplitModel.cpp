@@ -13,6 +13,7 @@
 #include "core/CostModel/Schedules/SplitModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
@@ -25,67 +26,54 @@ llvm::json::Object SplitPlan::toJSON() const {
       {"split_k", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
-/// Clocks of all products on the fastest unit that computes them, each of its issue slots busy on all of the chip.
-static double productClocks(const LaneContractionQuestion &question, const TargetDescription &chip,
-                            const LaneHierarchy &hierarchy) {
-  const Contraction &c = question.contraction;
-  double products = 1, rate = 0;
-  for (std::optional<int64_t> trips : c.nest.tripCounts)
-    products *= double(*trips);
-  for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, question.freedom) && unit.issue > 0)
-      rate = std::max(rate, double(unit.m) * unit.n * unit.k / unit.issue);
-  return rate > 0 ? products / (rate * std::max(1.0, chip.number(Number::Issue).value_or(1)) * hierarchy.blocks) : 0;
-}
-
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
                                 const LaneHierarchy &hierarchy, bool all) {
-  SplitPlan best;
+  std::vector<SplitPlan> considered;
+  PlanSearch<SplitPlan> search(&considered);
+  SplitPlan plan;
   const Contraction &c = question.contraction;
   const Memory *global = chip.graph().backing();
+  double products = 1;
   for (std::optional<int64_t> trips : c.nest.tripCounts)
-    if (!trips || *trips == 0)
-      return best;
-  if (!global)
-    return best;
+    products *= double(trips.value_or(0));
+  if (products == 0 || !global)
+    return plan;
   constexpr int64_t mostParts = 64;
   double resultBytes = elementBytes(c.accumulator);
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
     if (!llvm::is_contained(c.k, dim))
       resultBytes *= double(*c.nest.tripCounts[dim]);
-  const double leastClocks = productClocks(question, chip, hierarchy) + launchClocks(chip);
-  std::vector<SplitPlan> considered;
+  const double least = launchClocks(chip) +
+                       leastClocks(products, hierarchy.blocks, chip, hierarchy.lanes,
+                                   [&](const MatrixUnit &unit) { return takesElements(unit, c, question.freedom); });
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
-    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
+    if (parts > 1 && *c.nest.tripCounts[plan.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
     const double moved =
         2 * parts * resultBytes / global->bytesPerClock + launchClocks(chip); // between products and sums
-    if (!all && parts > 1 && leastClocks + moved >= best.clocks)
+    if (!all && parts > 1 && least + moved >= search.best->clocks)
       continue;
     question.parts = parts;
     std::string reason;
     std::optional<LaneContractionPlan> tiles = planLaneContraction(question, chip, hierarchy, reason);
     if (!tiles && parts == 1)
-      return best;
+      return plan;
     if (!tiles)
       continue;
-    const auto [m, n, k, outer, otherK] = ContractionExtents(c, *tiles);
-    if (parts > 1 && k % (parts * tiles->depth) != 0)
+    const ContractionExtents size(c, *tiles);
+    if (parts > 1 && size.k % (parts * tiles->depth) != 0)
       continue;
-    SplitPlan plan = best;
     plan.parts = parts;
     plan.kDim = tiles->kDim;
-    plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
+    plan.tiles = parts * size.tiles(tiles->blockM(), tiles->blockN());
     plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
     if (parts > 1)
       plan.clocks += moved;
     else
       plan.clocksWhole = plan.clocks;
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
-    considered.push_back(plan);
-    if (parts == 1 || plan.clocks < best.clocks)
-      best = plan;
+    plan.seconds = secondsOf(plan.clocks, chip);
+    search.offer(plan);
   }
-  best.considered = std::move(considered);
-  return best;
+  search.best->considered = std::move(considered);
+  return *search.best;
 }

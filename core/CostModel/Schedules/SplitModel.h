@@ -27,6 +27,7 @@ struct SplitPlan {
   double clocks = 0, clocksWhole = 0, seconds = 0;
   std::vector<SplitPlan> considered; // all numbers of parts, this one too
   llvm::json::Object toJSON() const;
+  int64_t key() const { return parts; }
 };
 
 /// The number of parts of the fewest clocks: a divisor of k whose parts are whole steps. 1 part where a size is

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/SumModel.h"
-#include "core/CostModel/Explain/WorkCounter.h"
-#include "core/CostModel/Machine/GridBlock.h"
-#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Time/Launches.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -31,21 +31,17 @@ static constexpr double loadsUnderWay = 4;
 /// The divisor of `trips` of the fewest clocks; each part has two iterations or more.
 static SumPlan fewestClocks(int64_t trips, const TargetDescription &chip, std::vector<SumPlan> *considered,
                             llvm::function_ref<double(int64_t)> clocksOf) {
-  SumPlan best;
+  PlanSearch<SumPlan> search(considered);
   for (int64_t parts = 1; parts <= std::max<int64_t>(1, trips / 2); ++parts) {
     if (trips % parts != 0)
       continue;
-    countWork("candidates", 1);
     SumPlan plan;
     plan.parts = parts;
     plan.clocks = clocksOf(parts);
-    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
-    if (considered)
-      considered->push_back(plan);
-    if (best.clocks == 0 || plan.clocks < best.clocks)
-      best = plan;
+    plan.seconds = secondsOf(plan.clocks, chip);
+    search.offer(plan);
   }
-  return best;
+  return *search.best;
 }
 
 SumPlan tilewright::planColumnSums(const ColumnTask &task, const TargetDescription &chip,

@@ -38,6 +38,7 @@ struct SumPlan {
   double clocks = 0, seconds = 0;
 
   llvm::json::Object toJSON() const;
+  int64_t key() const { return parts; }
 };
 
 /// The divisor of the rows of the fewest clocks; one part where the chip has no memory whose rate is known.

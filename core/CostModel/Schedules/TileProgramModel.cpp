@@ -12,6 +12,8 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/TileProgramPlanner.h"
@@ -100,15 +102,9 @@ static bool convertsInLanes(const Layout &from, const Layout &to, int64_t rows, 
 bool tilewright::computesInGroups(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
                                   const NumericFreedom &freedom) {
   const int64_t lanes = unit.scopeCount * hierarchy.lanes;
-  auto inRegisters = [&](const UnitOperand &operand) {
-    return operand.residence == Residence::LaneRegisters && operand.layout.numLanes() == lanes;
-  };
-  auto inScratchpad = [&](const UnitOperand &operand) {
-    return operand.residence == Residence::Scratchpad && operand.memory == hierarchy.scratchpad;
-  };
   return unit.scopeLevel == hierarchy.subgroup && unit.scopeCount > 1 && unit.completion == Completion::WaitGroup &&
-         unit.init != UnitInit::NoAccumulate && unit.states.empty() && inScratchpad(unit.b) && inRegisters(unit.c) &&
-         (inRegisters(unit.a) || inScratchpad(unit.a)) && takesElements(unit, c, freedom);
+         addsUpPlainly(unit) && liesIn(unit.b, hierarchy.scratchpad) && liesOverLanes(unit.c, lanes) &&
+         (liesOverLanes(unit.a, lanes) || liesIn(unit.a, hierarchy.scratchpad)) && takesElements(unit, c, freedom);
 }
 
 /// The tile of an operand that `own` reads in the scratchpad, `free` x `depth` elements: lines as wide as the unit
@@ -127,9 +123,7 @@ static std::optional<StagedTile> linesOf(const UnitOperand &own, bool isA, int64
       tile.line = line / bytes;
   if (tile.line == 0)
     return std::nullopt;
-  tile.swizzleBits = llvm::Log2_64(tile.line * bytes / mostAccessBytes);
-  tile.swizzleBase = llvm::Log2_64(mostAccessBytes);
-  tile.swizzleShift = 3; // lines of a group of eight
+  tile.swizzleLines(tile.line * bytes);
   return tile;
 }
 
@@ -391,12 +385,12 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
     plan.sharedBytes += stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
 }
 
-/// Clocks of one step of the `active` blocks that run at a time.
-double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, double active) const {
-  const Memory *l2 = chip.graph().lastSharedCache();
-  const Memory &near = l2 ? *l2 : *chip.graph().backing();
+/// Clocks of one step of the blocks that run at a time.
+double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, const BlockWaves &grid) const {
+  const LaneMemories memories(chip, hierarchy);
+  const Memory &near = memories.near();
   const double issueSlots = chip.number(Number::Issue).value_or(1);
-  const double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks));
+  const double perUnit = grid.fullest;
   StepLoad load;
   const double slots = std::min(issueSlots, double(plan.unit->scopeCount)); // that a unit's instruction takes
   load.units = part.products * plan.subgroups * slots / issueSlots * perUnit;
@@ -404,7 +398,7 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   const double powers = part.powers / chip.number(Number::Exp2F32).value_or(issueSlots);
   load.powers = powers * plan.allSubgroups() * perUnit;
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
-  load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
+  load.l2 = (part.copied + part.loaded * plan.subgroups) * grid.active / near.bytesPerClock;
   StepChain chain;
   // Subgroups of an issue slot whose lanes work at a time: of all blocks, but for those whose turn it is at the units.
   const int64_t atUnits = plan.inTurns ? plan.unit->scopeCount : 0;
@@ -426,7 +420,6 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
 }
 
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
-  const MachineGraph &graph = chip.graph();
   plan.registers = registersOf(plan);
   const int64_t groupLanes = plan.unit->scopeCount * hierarchy.lanes;
   const int64_t threads = plan.allSubgroups() * hierarchy.lanes + (plan.engine.empty() ? 0 : groupLanes);
@@ -458,26 +451,21 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
              std::to_string(shared.bytes);
     return false;
   }
-  int64_t threadsAtATime =
-      int64_t(chip.number(Number::ResidentThreads).value_or(double(graph.registerPool()->entries)));
-  plan.blocksAtATime = std::max<int64_t>(
-      1, std::min({shared.bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                   plan.engine.empty() ? blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups())
-                                       : 1, // its registers are shared out anew
-                   threadsAtATime / threads}));
-  double atATime = double(hierarchy.blocks) * plan.blocksAtATime, active = std::min(double(blocks), atATime);
+  const int64_t inRegisters = plan.engine.empty()
+                                  ? blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups())
+                                  : 1; // its registers are shared out anew
+  plan.blocksAtATime = blocksAtATime(shared, plan.sharedBytes, inRegisters, threads, residentLanes(chip));
+  const BlockWaves grid(double(blocks), hierarchy.blocks, plan.blocksAtATime);
   double ofTile = 0;
   plan.stepClocks = 0;
   for (const auto &[steps, part] : parts) {
-    double clocks = stepClocks(plan, part, active);
+    double clocks = stepClocks(plan, part, grid);
     ofTile += (steps ? steps->mean : 1) * clocks;
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
-  double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
-  double clocks =
-      std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *graph.backing())) + launchClocks(chip);
-  plan.seconds = clocks / (chip.clockMHz() * 1e6);
+  plan.seconds =
+      secondsOf(grid.clocks(ofTile + drainClocks(chip), clocksOfArrays(program, *chip.graph().backing()), chip), chip);
   return true;
 }
 
@@ -494,17 +482,8 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
 
 double tilewright::leastSecondsOfTiles(double products, int64_t blocks, const TargetDescription &chip,
                                        const LaneHierarchy &hierarchy, const llvm::SmallBitVector &units) {
-  const double issueSlots = chip.number(Number::Issue).value_or(1);
-  double perClock = 0; // multiplications of one multiprocessor
-  for (unsigned i : units.set_bits()) {
-    const MatrixUnit &unit = chip.units()[i];
-    const double clocks = unit.issue * std::min(issueSlots, double(unit.scopeCount)) / issueSlots;
-    perClock = std::max(perClock, double(unit.m * unit.n * unit.k) / clocks);
-  }
-  if (perClock == 0)
-    return 0;
-  const double atATime = double(std::min(blocks, hierarchy.blocks));
-  return products / (perClock * atATime) / (chip.clockMHz() * 1e6);
+  auto taken = [&](const MatrixUnit &unit) { return units.test(&unit - chip.units().data()); };
+  return secondsOf(leastClocks(products, std::min(blocks, hierarchy.blocks), chip, hierarchy.lanes, taken), chip);
 }
 
 /// Registers that a lane may have: a role that starts copies leaves most of its own to the others.
@@ -569,11 +548,11 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
                                                            const LaneHierarchy &hierarchy,
                                                            const NumericFreedom &freedom, LanePlanOverrides overrides,
                                                            std::string &reason) {
-  std::optional<TileProgramPlan> best;
+  PlanSearch<TileProgramPlan> search;
   int64_t fewest = std::numeric_limits<int64_t>::max(); // registers of a plan that does not fit
   reason = "no unit of the chip computes its contractions";
   if (hierarchy.scratchpad.empty())
-    return best;
+    return std::nullopt;
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
   SmallVector<TileProgramPlan> candidates;
   for (const MatrixUnit &unit : chip.units())
@@ -603,8 +582,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
         std::string shortage;
         if (planner.price(each, shortage)) {
           planner.shareOut(each, forcedValue(overrides, "chain_persistent"));
-          if (!best || each.seconds < best->seconds)
-            best = each;
+          search.offer(std::move(each));
         } else if (each.registers < fewest) {
           fewest = each.registers;
           reason = shortage;
@@ -612,5 +590,5 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       }
     }
   }
-  return best;
+  return search.best;
 }

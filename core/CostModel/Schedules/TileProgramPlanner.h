@@ -69,7 +69,7 @@ private:
   void addContraction(TileProgramPlan &plan, mlir::Operation *root, const TileStatement &statement, Part &part) const;
   void addSide(TileProgramPlan &plan, mlir::Operation *root, bool isRows, const LaneContractionPlan &whole,
                Part &part) const;
-  double stepClocks(const TileProgramPlan &plan, const Part &part, double active) const;
+  double stepClocks(const TileProgramPlan &plan, const Part &part, const BlockWaves &grid) const;
   bool feeds(const CopyEngine &engine, const TileProgramPlan &plan) const;
   int64_t registersOfLane(const TileProgramPlan &plan) const;
   bool lanesWorkBetweenUnits() const;

@@ -40,6 +40,11 @@ static int64_t stepAlong(const Access &access, unsigned dim, int64_t far) {
   return far;
 }
 
+bool tilewright::isLinearIn(const Access &access, unsigned dim) {
+  return llvm::all_of(access.map.getResults(),
+                      [&](AffineExpr index) { return linearCoefficient(index, dim).has_value(); });
+}
+
 bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
   // The dimension inside is the last one of more than one element.
   auto type = cast<MemRefType>(access.memref.getType());
@@ -153,14 +158,10 @@ SmallVector<TiledDimensions> tilewright::possibleDimensions(const Contraction &c
     reason = "no dimension of the sum is in both operands";
   else
     reason = "an operand is not linear in the tiled dimensions";
-  auto isLinear = [](const Access &access, unsigned dim) {
-    return llvm::all_of(access.map.getResults(),
-                        [&](AffineExpr index) { return linearCoefficient(index, dim).has_value(); });
-  };
   for (unsigned m : k ? ArrayRef(c.m) : ArrayRef<unsigned>())
     for (unsigned n : c.n)
-      if (isLinear(c.a.access, m) && isLinear(c.a.access, *k) && isLinear(c.b.access, *k) && isLinear(c.b.access, n) &&
-          isLinear(c.c, m) && isLinear(c.c, n))
+      if (isLinearIn(c.a.access, m) && isLinearIn(c.a.access, *k) && isLinearIn(c.b.access, *k) &&
+          isLinearIn(c.b.access, n) && isLinearIn(c.c, m) && isLinearIn(c.c, n))
         possible.push_back(dimensionsOf(c, m, n, *k));
   return possible;
 }

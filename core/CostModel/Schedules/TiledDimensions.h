@@ -31,6 +31,9 @@ struct TiledDimensions {
   bool operator==(const TiledDimensions &) const = default;
 };
 
+/// Whether all indices of `access` are linear in `dim`, so that a tile along it begins and ends at multiples of a step.
+bool isLinearIn(const Access &access, unsigned dim);
+
 /// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
 bool isContiguousAlong(const Access &access, unsigned dim);
 

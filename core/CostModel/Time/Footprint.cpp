@@ -12,7 +12,6 @@
 
 #include "core/CostModel/Time/Footprint.h"
 #include "core/Analysis/ElementType.h"
-#include "core/CostModel/Schedules/Candidates.h"
 #include "tilewright/MachineGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -139,27 +138,4 @@ json::Object tilewright::traffic(const Contraction &c, const ScratchpadContracti
                                         {"bytes", static_cast<double>(plan.scratchpadBytes)}});
   }
   return summary(c, std::move(footprints), chip);
-}
-
-json::Array tilewright::bestCandidates(std::vector<ContractionPlan> considered, size_t most) {
-  return fastestFirst(
-      std::move(considered),
-      [](const ContractionPlan &plan) {
-        return std::tuple(plan.unit, plan.rows, plan.vectors, plan.packVectors, plan.packScalars);
-      },
-      most);
-}
-
-json::Array tilewright::bestCandidates(std::vector<LaneContractionPlan> considered, size_t most) {
-  return fastestFirst(
-      std::move(considered),
-      [](const LaneContractionPlan &plan) { return std::tuple(plan.unit, plan.blockM(), plan.blockN(), plan.cluster); },
-      most);
-}
-
-json::Array tilewright::bestCandidates(std::vector<ScratchpadContractionPlan> considered, size_t most) {
-  return fastestFirst(
-      std::move(considered),
-      [](const ScratchpadContractionPlan &plan) { return std::tuple(plan.unit, plan.tileM, plan.tileN, plan.tileK); },
-      most);
 }

@@ -33,12 +33,6 @@ llvm::json::Object traffic(const Contraction &contraction, const LaneContraction
 llvm::json::Object traffic(const Contraction &contraction, const ScratchpadContractionPlan &plan,
                            const TargetDescription &chip);
 
-/// The best of `considered`, at most `most`, by modelled seconds: one for each register tile and packing, or for each
-/// unit and tile of a block or a core.
-llvm::json::Array bestCandidates(std::vector<ContractionPlan> considered, size_t most = 12);
-llvm::json::Array bestCandidates(std::vector<LaneContractionPlan> considered, size_t most = 12);
-llvm::json::Array bestCandidates(std::vector<ScratchpadContractionPlan> considered, size_t most = 12);
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_COSTMODEL_TIME_FOOTPRINT_H

@@ -25,7 +25,8 @@
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Machine/BankClocks.h"
-#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -207,7 +208,7 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
       alongK = linesAlongK(c, isA ? c.a : c.b, isA ? base.mDim : base.nDim, base.kDim, engine, own);
     else if (!canPack(base, c, isA, packed, engine))
       return std::nullopt;
-    if (!alongK || slot.residence != Residence::Scratchpad || slot.memory != hierarchy.scratchpad ||
+    if (!alongK || !liesIn(slot, hierarchy.scratchpad) ||
         !llvm::is_contained(slot.majors, *alongK == isA ? "row" : "column") ||
         !llvm::is_contained(slot.arrangements, "swizzle." + std::to_string(isA ? lines.ofA : lines.ofB)))
       return std::nullopt;
@@ -224,8 +225,7 @@ static std::optional<UnitLines> linesOf(const MatrixUnit &unit, const Contractio
 static bool accumulatorsReachLanes(const MatrixUnit &unit, const TargetDescription &chip,
                                    const LaneHierarchy &hierarchy) {
   if (!accumulatesInBlock(unit))
-    return unit.c.residence == Residence::LaneRegisters &&
-           unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
+    return liesOverLanes(unit.c, unit.scopeCount * hierarchy.lanes) && unit.scopeLevel == hierarchy.subgroup &&
            unit.completion == Completion::WaitGroup;
   const MachineGraph &graph = chip.graph();
   const Memory *memory = graph.named(unit.c.memory), *own = graph.laneRegisters();
@@ -234,138 +234,175 @@ static bool accumulatorsReachLanes(const MatrixUnit &unit, const TargetDescripti
          unit.init == UnitInit::ZeroFlag;
 }
 
+namespace {
+/// All plans of a contraction on units of a group of subgroups, fed by `engine`.
+class GroupPlanner : LaneMemories {
+public:
+  /// The chip has all memories of lanes; `base` has the dimensions. `considered` may be null.
+  GroupPlanner(const LaneContractionQuestion &question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+               const LaneContractionPlan &base, const CopyEngine &engine, std::vector<LaneContractionPlan> *considered)
+      : LaneMemories(chip, hierarchy), question(question), c(question.contraction), chip(chip), hierarchy(hierarchy),
+        base(base), engine(engine), size(c, base, question.parts), search(considered) {}
+  std::optional<LaneContractionPlan> fastest();
+
+private:
+  struct Candidate {
+    const MatrixUnit *unit;
+    UnitLines lines;
+    LanePlaces places;
+    const Memory *inBlock; // in which it adds up; null: registers
+    int64_t accumulators;  // registers or entries of a unit's C
+  };
+  bool computes(const MatrixUnit &unit) const {
+    return readsScratchpad(unit) && accumulatorsReachLanes(unit, chip, hierarchy) && addsUpPlainly(unit) &&
+           (!unit.scales || findsScalesInBlock(unit)) &&
+           takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
+  }
+  int64_t atMost(StringRef field, int64_t most) const {
+    return std::min(most, forcedValue(question.overrides, field).value_or(most));
+  }
+  LaneContractionPlan planOf(const Candidate &candidate, int64_t cluster, int64_t groups, int64_t tilesM) const;
+  int64_t stageBytesOf(const LaneContractionPlan &plan, const Candidate &of, const ScaleStaging &scales) const {
+    return plan.blockM() * (of.lines.ofA + of.lines.places) + plan.blockN() * of.lines.ofB + scales.stageBytes;
+  }
+  std::optional<ScaleStaging> fit(LaneContractionPlan &plan, const Candidate &of) const;
+  bool price(LaneContractionPlan &plan, const Candidate &of, const ScaleStaging &scales) const;
+
+  const LaneContractionQuestion &question;
+  const Contraction &c;
+  const TargetDescription &chip;
+  const LaneHierarchy &hierarchy;
+  const LaneContractionPlan &base;
+  const CopyEngine &engine;
+  const ContractionExtents size;
+  PlanSearch<LaneContractionPlan> search;
+};
+} // namespace
+
+LaneContractionPlan GroupPlanner::planOf(const Candidate &candidate, int64_t cluster, int64_t groups,
+                                         int64_t tilesM) const {
+  const UnitLines &lines = candidate.lines;
+  LaneContractionPlan plan = base;
+  plan.unit = candidate.unit;
+  plan.engine = engine.name;
+  plan.cluster = cluster;
+  plan.subgroupsM = groups;
+  plan.tilesM = tilesM;
+  plan.depth = lines.depth;
+  plan.a.kInner = lines.aInK;
+  plan.b.kInner = lines.bInK;
+  plan.a.line = c.a.along(plan.depth) / perElement(plan.unit->a);
+  plan.b.line = plan.depth / perElement(plan.unit->b);
+  plan.a.swizzleLines(lines.ofA);
+  plan.b.swizzleLines(lines.ofB);
+  return plan;
+}
+
+/// Chooses the stages, and says what they hold of scales; nullopt where the plan is none that is looked at, or does not
+/// fit.
+std::optional<ScaleStaging> GroupPlanner::fit(LaneContractionPlan &plan, const Candidate &of) const {
+  const int64_t units = plan.subgroupsM * plan.tilesM;
+  if (!agrees(plan, question.overrides) || isHalfBeyond(plan.blockM(), size.m, plan.unit->m))
+    return std::nullopt;
+  // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
+  const int64_t linesOfB = of.lines.bInK ? plan.blockN() : plan.depth;
+  if (of.inBlock && (plan.cluster > 1 || !accumulatorEntries(*of.inBlock, units * of.accumulators)))
+    return std::nullopt; // a unit's commit tells the barrier objects of its own block
+  if (plan.cluster > hierarchy.clusterBlocks || linesOfB % (8 * plan.cluster) ||
+      (plan.cluster > 1 && plan.blockM() * (plan.cluster - 1) >= size.m))
+    return std::nullopt;
+  const int64_t groupLanes = groupLanesOf(*plan.unit, hierarchy.lanes);
+  plan.registers =
+      (of.inBlock ? accumulatorsRead : plan.tilesM * (of.accumulators + of.places.registers)) + otherRegisters;
+  if (plan.registers > groupRegisters(chip, groupLanes, plan.subgroupsM) ||
+      (plan.subgroupsM + 1) * groupLanes > hierarchy.subgroups * hierarchy.lanes)
+    return std::nullopt;
+  std::optional<ScaleStaging> scales = stageScales(plan, c, chip, engine, lineBytes);
+  if (!scales)
+    return std::nullopt;
+  const int64_t stageBytes = stageBytesOf(plan, of, *scales), otherBytes = barrierBytes + plan.subgroupsM * resultBytes;
+  plan.stages = atMost("stages", std::min(mostStages, (shared->bytes - otherBytes) / stageBytes));
+  plan.scaleEntries = scales->entries;
+  // Scales of each stage lie beside the accumulators.
+  while (plan.stages >= 2 && of.inBlock &&
+         !accumulatorEntries(*of.inBlock, units * of.accumulators + plan.subgroupsM * plan.stages * scales->entries))
+    --plan.stages;
+  plan.sharedBytes = plan.stages * stageBytes + otherBytes;
+  return plan.stages < 2 ? std::nullopt : scales;
+}
+
+/// Fills in the time and the order of tiles; false where the forced order suits no such tiles.
+bool GroupPlanner::price(LaneContractionPlan &plan, const Candidate &of, const ScaleStaging &scales) const {
+  const MatrixUnit &unit = *plan.unit;
+  const UnitLines &lines = of.lines;
+  const int64_t cluster = plan.cluster, clusters = atMost("persistent_blocks", hierarchy.blocks / cluster);
+  const int64_t tilesM = llvm::divideCeil(size.m, plan.blockM() * cluster),
+                tilesN = llvm::divideCeil(size.n, plan.blockN());
+  const double tiles = double(size.outer) * tilesM * tilesN;
+  const BlockWaves grid(tiles, clusters, 1); // of clusters
+  const double active = grid.active * cluster;
+  const double units = double(plan.subgroupsM * plan.tilesM), issues = units * (plan.depth / unit.k);
+  const double reads = units * (unit.m * lines.ofA + unit.n * lines.ofB) + plan.subgroupsM * scales.stageBytes;
+  const double pad = (reads + stageBytesOf(plan, of, scales)) / shared->bytesPerClock + issues * of.places.banks;
+  const double fetched = double(plan.blockM()) * (lines.ofA + lines.places) +
+                         double(plan.blockN() / cluster) * lines.ofB + scales.stageBytes;
+  const double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
+  const double steps = llvm::divideCeil(size.k, plan.depth) * double(size.otherK);
+  plan.stepClocks = std::max({issues * unit.issue + scales.clocks, issues * of.places.issue, pad, traffic});
+  const double stored =
+      double(plan.blockM()) * plan.blockN() *
+      bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
+  const double epilogue = drainClocks(chip) + stored * active / near().bytesPerClock;
+  const double hbm =
+      clocksOfArrays(c, double(size.m) * size.n * double(size.outer), double(lineBytes) / double(plan.depth), *global);
+  plan.seconds = secondsOf(grid.clocks(steps * plan.stepClocks + epilogue, hbm, chip, engine.latency), chip);
+  if (findsIndexInBlock(unit)) // packed before; ScaledOperands.cpp counts the launches for scales
+    plan.seconds += imageSeconds(plan, c, chip);
+  const std::optional<int64_t> forced = forcedValue(question.overrides, "rasterisation_rows");
+  const bool isStatic = llvm::all_of(llvm::concat<const unsigned>(base.outer, ArrayRef({base.mDim, base.nDim})),
+                                     [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); });
+  if (isStatic && tiles > clusters)
+    plan.workers = clusters;
+  if (plan.workers || forced)
+    plan.rasterRows = forced.value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
+  // Blocks of a grid follow its rows; groups cover all rows of tiles.
+  return (plan.workers || plan.rasterRows <= 1) && plan.rasterRows >= 1 && tilesM % plan.rasterRows == 0;
+}
+
+std::optional<LaneContractionPlan> GroupPlanner::fastest() {
+  std::vector<Candidate> candidates;
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (const MatrixUnit &unit : chip.units())
+    if (computes(unit))
+      if (std::optional<UnitLines> lines = linesOf(unit, c, base, hierarchy, engine);
+          lines && (size.k > lines->depth || size.otherK > 1)) { // of one step nothing runs ahead
+        candidates.push_back({&unit, *lines, LanePlaces(unit, c, base, lines->places, chip, hierarchy),
+                              accumulatesInBlock(unit) ? chip.graph().named(unit.c.memory) : nullptr,
+                              std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32)});
+        smallest = std::min(smallest, unit.n);
+      }
+  for (const Candidate &candidate : candidates) {
+    if (isHalfBeyond(candidate.unit->n, size.n, smallest))
+      continue;
+    for (int64_t cluster : {1, 2})
+      for (int64_t groups : {2, 1}) // of equal ones that with more groups: they fill each other's gaps
+        for (int64_t tilesM : {1, 2}) {
+          LaneContractionPlan plan = planOf(candidate, cluster, groups, tilesM);
+          if (std::optional<ScaleStaging> scales = fit(plan, candidate); scales && price(plan, candidate, *scales))
+            search.offer(std::move(plan));
+        }
+  }
+  return search.best;
+}
+
 std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContractionQuestion &question,
                                                               const TargetDescription &chip,
                                                               const LaneHierarchy &hierarchy,
                                                               const LaneContractionPlan &base,
                                                               std::vector<LaneContractionPlan> *considered) {
-  const Contraction &c = question.contraction;
-  const LanePlanOverrides overrides = question.overrides;
   const CopyEngine *engine = tileEngine(chip);
-  const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.graph().registerPool(),
-               *own = chip.graph().laneRegisters(), *l2 = chip.graph().lastSharedCache(),
-               *global = chip.graph().backing();
+  const auto [global, l2, file, own, shared] = LaneMemories(chip, hierarchy);
   if (!engine || !shared || !file || !own || !global)
     return std::nullopt;
-  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
-  const double outerCount = double(outer), otherKCount = double(otherK);
-  const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
-  auto atMost = [&](StringRef field, int64_t most) {
-    return std::min(most, forcedValue(overrides, field).value_or(most));
-  };
-  bool isStatic = llvm::all_of(base.outer, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
-                  c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
-
-  auto computes = [&](const MatrixUnit &unit) {
-    return accumulatorsReachLanes(unit, chip, hierarchy) && unit.init != UnitInit::NoAccumulate &&
-           unit.states.empty() && (!unit.scales || findsScalesInBlock(unit)) &&
-           takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
-  };
-  SmallVector<std::pair<const MatrixUnit *, UnitLines>> candidates;
-  int64_t smallest = std::numeric_limits<int64_t>::max();
-  for (const MatrixUnit &unit : chip.units())
-    if (readsScratchpad(unit) && computes(unit))
-      if (std::optional<UnitLines> lines = linesOf(unit, c, base, hierarchy, *engine);
-          lines && (k > lines->depth || otherK > 1)) { // of one step nothing runs ahead
-        candidates.push_back({&unit, *lines});
-        smallest = std::min(smallest, unit.n);
-      }
-
-  std::optional<LaneContractionPlan> best;
-  for (const auto &[candidate, lines] : candidates) {
-    const MatrixUnit &unit = *candidate;
-    const int64_t depth = lines.depth;
-    if (unit.n >= 2 * n && unit.n > smallest)
-      continue;
-    int64_t groupLanes = groupLanesOf(unit, hierarchy.lanes);
-    int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
-    const Memory *inBlock = accumulatesInBlock(unit) ? chip.graph().named(unit.c.memory) : nullptr;
-    const LanePlaces places(unit, c, base, lines.places, chip, hierarchy);
-    for (int64_t cluster : {1, 2})
-      for (int64_t groups : {2, 1}) // of equal ones that with more groups: they fill each other's gaps
-        for (int64_t tm : {1, 2}) {
-          LaneContractionPlan plan = base;
-          plan.unit = &unit;
-          plan.engine = engine->name;
-          plan.cluster = cluster;
-          plan.subgroupsM = groups;
-          plan.tilesM = tm;
-          plan.depth = depth;
-          plan.a.kInner = lines.aInK;
-          plan.b.kInner = lines.bInK;
-          for (StagedTile *tile : {&plan.a, &plan.b}) {
-            const bool isA = tile == &plan.a;
-            tile->line = (isA ? c.a.along(depth) : depth) / perElement(isA ? unit.a : unit.b);
-            tile->swizzleBits = llvm::Log2_64((isA ? lines.ofA : lines.ofB) / packBytes);
-            tile->swizzleBase = 4;
-            tile->swizzleShift = 3;
-          }
-          if (!agrees(plan, overrides) || (plan.blockM() >= 2 * m && plan.blockM() > unit.m))
-            continue;
-          // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
-          int64_t linesOfB = lines.bInK ? plan.blockN() : depth;
-          if (inBlock && (cluster > 1 || !accumulatorEntries(*inBlock, groups * tm * accumulators)))
-            continue; // a unit's commit tells the barrier objects of its own block
-          if (cluster > hierarchy.clusterBlocks || linesOfB % (8 * cluster) ||
-              (cluster > 1 && plan.blockM() * (cluster - 1) >= m))
-            continue;
-          plan.registers = (inBlock ? accumulatorsRead : tm * (accumulators + places.registers)) + otherRegisters;
-          if (plan.registers > groupRegisters(chip, groupLanes, groups) ||
-              (groups + 1) * groupLanes > hierarchy.subgroups * hierarchy.lanes)
-            continue;
-          const std::optional<ScaleStaging> scales = stageScales(plan, c, chip, *engine, lineBytes);
-          if (!scales)
-            continue;
-          int64_t stageBytes =
-              plan.blockM() * (lines.ofA + lines.places) + plan.blockN() * lines.ofB + scales->stageBytes;
-          int64_t otherBytes = barrierBytes + groups * resultBytes;
-          plan.stages = atMost("stages", std::min(mostStages, (shared->bytes - otherBytes) / stageBytes));
-          plan.scaleEntries = scales->entries;
-          // Scales of each stage lie beside the accumulators.
-          while (plan.stages >= 2 && inBlock &&
-                 !accumulatorEntries(*inBlock, groups * (tm * accumulators + plan.stages * scales->entries)))
-            --plan.stages;
-          if (plan.stages < 2)
-            continue;
-          plan.sharedBytes = plan.stages * stageBytes + otherBytes;
-
-          int64_t clusters = atMost("persistent_blocks", hierarchy.blocks / cluster); // at a time
-          int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
-          double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
-          double units = double(groups * tm) * (depth / unit.k) * unit.issue + scales->clocks;
-          double issues = double(groups * tm) * (depth / unit.k);
-          double reads = double(groups * tm) * (unit.m * lines.ofA + unit.n * lines.ofB) + groups * scales->stageBytes;
-          double pad = (reads + stageBytes) / shared->bytesPerClock + issues * places.banks;
-          double fetched = double(plan.blockM()) * (lines.ofA + lines.places) +
-                           double(plan.blockN() / cluster) * lines.ofB + scales->stageBytes;
-          double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
-          double steps = llvm::divideCeil(k, depth) * otherKCount;
-          plan.stepClocks = std::max({units, issues * places.issue, pad, traffic});
-          double stored =
-              double(plan.blockM()) * plan.blockN() *
-              bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
-          double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
-          double waves = std::ceil(tiles / clusters);
-          double hbm = clocksOfArrays(c, double(m) * n * outerCount, double(lineBytes) / double(depth), *global);
-          double clocks =
-              std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
-          plan.seconds = clocks / (chip.clockMHz() * 1e6);
-          if (findsIndexInBlock(unit)) // packed before; ScaledOperands.cpp counts the launches for scales
-            plan.seconds += imageSeconds(plan, c, chip);
-          if (isStatic && tiles > clusters)
-            plan.workers = clusters;
-          if (plan.workers || sweep)
-            plan.rasterRows =
-                sweep.value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
-          if (!plan.workers && plan.rasterRows > 1) // blocks of a grid, which follow its rows
-            continue;
-          if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // groups cover all rows of tiles
-            continue;
-          if (considered)
-            considered->push_back(plan);
-          if (!best || plan.seconds < best->seconds)
-            best = plan;
-        }
-  }
-  return best;
+  return GroupPlanner(question, chip, hierarchy, base, *engine, considered).fastest();
 }

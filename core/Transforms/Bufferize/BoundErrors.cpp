@@ -45,9 +45,9 @@ void expandCopies(ModuleOp module) {
   module.walk([](memref::CopyOp copy) {
     OpBuilder builder(copy);
     Location loc = copy.getLoc();
-    forAllElements(builder, loc, extentsOf(builder, loc, copy.getSource()), [&](OpBuilder &inner, ValueRange point) {
-      Value value = affine::AffineLoadOp::create(inner, loc, copy.getSource(), point);
-      affine::AffineStoreOp::create(inner, loc, value, copy.getTarget(), point);
+    forAllElements(builder, loc, extentsOf(builder, loc, copy.getSource()), [&](ValueRange point) {
+      Value value = affine::AffineLoadOp::create(builder, loc, copy.getSource(), point);
+      affine::AffineStoreOp::create(builder, loc, value, copy.getTarget(), point);
     });
     copy.erase();
   });
@@ -85,9 +85,7 @@ void ErrorWriter::prepare(func::FuncOp function) {
     for (unsigned i = 0; i < count; ++i)
       added.push_back(
           memref::AllocOp::create(builder, loc, cast<MemRefType>(companionType(array)), ValueRange(dynamic)));
-    forAllElements(builder, loc, extents, [&](OpBuilder &inner, ValueRange point) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+    forAllElements(builder, loc, extents, [&](ValueRange point) {
       Value zero = rules.number(0);
       for (auto [index, companion] : llvm::enumerate(added)) {
         Value start = zero;
@@ -113,9 +111,7 @@ LogicalResult ErrorWriter::finish(func::FuncOp function) {
       continue;
     Value array = entry.getArgument(index), target = entry.getArgument(bound);
     SmallVector<Value> companions = valuesOf(twins.lookup(array));
-    forAllElements(builder, loc, extentsOf(builder, loc, array), [&](OpBuilder &inner, ValueRange point) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+    forAllElements(builder, loc, extentsOf(builder, loc, array), [&](ValueRange point) {
       Value value = affine::AffineLoadOp::create(builder, loc, array, point);
       SmallVector<Value> parts;
       for (Value companion : companions)
@@ -207,10 +203,10 @@ LogicalResult ErrorWriter::run() {
       if (bound < 0)
         continue;
       Value array = function.getArgument(bound);
-      forAllElements(builder, loc, extentsOf(builder, loc, array), [&](OpBuilder &inner, ValueRange point) {
-        Value value = affine::AffineLoadOp::create(inner, loc, array, point);
-        value = arith::AddFOp::create(inner, loc, value, known);
-        affine::AffineStoreOp::create(inner, loc, value, array, point);
+      forAllElements(builder, loc, extentsOf(builder, loc, array), [&](ValueRange point) {
+        Value value = affine::AffineLoadOp::create(builder, loc, array, point);
+        value = arith::AddFOp::create(builder, loc, value, known);
+        affine::AffineStoreOp::create(builder, loc, value, array, point);
       });
     }
   }

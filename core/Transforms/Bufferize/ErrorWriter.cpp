@@ -27,15 +27,18 @@ bool tilewright::isNarrowFloat(Type type) {
 }
 
 void tilewright::forAllElements(OpBuilder &builder, Location loc, ValueRange extents,
-                                llvm::function_ref<void(OpBuilder &, ValueRange)> body) {
+                                llvm::function_ref<void(ValueRange)> body) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  auto inside = [&](OpBuilder &inner, Location, ValueRange point) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+    body(extents.empty() ? ValueRange() : point);
+  };
   if (extents.empty())
-    affine::buildAffineLoopNest(builder, loc, {0}, {1}, {1},
-                                [&](OpBuilder &inner, Location, ValueRange) { body(inner, {}); });
+    affine::buildAffineLoopNest(builder, loc, {0}, {1}, {1}, inside);
   else
     affine::buildAffineLoopNest(builder, loc, SmallVector<Value>(extents.size(), zero), extents,
-                                SmallVector<int64_t>(extents.size(), 1),
-                                [&](OpBuilder &inner, Location, ValueRange point) { body(inner, point); });
+                                SmallVector<int64_t>(extents.size(), 1), inside);
 }
 
 SmallVector<Value> tilewright::extentsOf(OpBuilder &builder, Location loc, Value array) {
@@ -175,9 +178,7 @@ void ErrorWriter::visitGlobal(memref::GetGlobalOp op) {
   array.replaceAllUsesWith(copy);
   SmallVector<Value> all{copy};
   llvm::append_range(all, arrays);
-  forAllElements(builder, loc, extentsOf(builder, loc, array), [&](OpBuilder &inner, ValueRange point) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+  forAllElements(builder, loc, extentsOf(builder, loc, array), [&](ValueRange point) {
     Value value = affine::AffineLoadOp::create(builder, loc, array, point);
     if (isNarrowFloat(value.getType()))
       value = arith::ExtFOp::create(builder, loc, wide, value);
@@ -295,8 +296,8 @@ void ErrorWriter::visitArrayChoice(arith::SelectOp op) {
   widenInPlace(result);
   builder.setInsertionPointAfter(op);
   SmallVector<Value> arrays;
-  for (auto [first, second] : llvm::zip_equal(valuesOf(twins.lookup(op.getTrueValue())),
-                                              valuesOf(twins.lookup(op.getFalseValue()))))
+  for (auto [first, second] :
+       llvm::zip_equal(valuesOf(twins.lookup(op.getTrueValue())), valuesOf(twins.lookup(op.getFalseValue()))))
     arrays.push_back(arith::SelectOp::create(builder, op.getLoc(), op.getCondition(), first, second));
   twins[result] = twinOf(arrays);
 }

@@ -28,8 +28,9 @@ namespace tilewright {
 bool isNarrowFloat(mlir::Type type);
 llvm::SmallVector<mlir::Value> extentsOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value array);
 /// All elements of an array of these extents, one loop a dimension; a loop of one iteration holds an array of rank 0.
+/// `body` writes with the same builder, which stands in the innermost loop meanwhile.
 void forAllElements(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange extents,
-                    llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange)> body);
+                    llvm::function_ref<void(mlir::ValueRange)> body);
 
 /// Writes the bounds beside the values of a module.
 class ErrorWriter {

@@ -17,6 +17,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/BatchLanes.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
@@ -34,6 +35,7 @@
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -260,9 +262,9 @@ struct PlannedContraction {
     return plan ? plan->toJSON() : lanePlan ? lanePlan->toJSON() : onCores.unit->toJSON();
   }
   llvm::json::Array candidates() {
-    return lanePlan       ? bestCandidates(std::move(consideredLanes))
+    return lanePlan       ? fastestFirst(std::move(consideredLanes))
            : onCores.unit ? onCores.toJSON()
-                          : bestCandidates(std::move(considered));
+                          : fastestFirst(std::move(considered));
   }
   llvm::json::Object trafficOf(const Contraction &c, const TargetDescription &target) const {
     return plan       ? traffic(c, *plan, target)
@@ -384,14 +386,7 @@ void eraseReplaced(const ContractionTask &task, ArrayRef<Operation *> group, Ope
     op->erase();
   }
   decided.padded.eraseBuffers();
-  for (Value memref : touched)
-    if (Operation *buffer = memref.getDefiningOp();
-        isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) &&
-        llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
-      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-        user->erase();
-      buffer->erase();
-    }
+  llvm::for_each(touched, eraseUnused);
 }
 
 /// `erased` gets the nests that have gone.

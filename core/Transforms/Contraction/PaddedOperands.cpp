@@ -59,7 +59,7 @@ llvm::SmallSetVector<Operation *, 4> tilewright::readersOf(Value buffer) {
 
 /// Seconds of the launches that write the buffer, shared by those that read it: of the zeros, and of the inside if it
 /// is copied.
-static double secondsOf(const PaddedArray &array, const TargetDescription &chip, bool isCopied) {
+static double bufferSeconds(const PaddedArray &array, const TargetDescription &chip, bool isCopied) {
   auto bytesOf = [](Value memref) {
     auto type = cast<MemRefType>(memref.getType());
     double elements = 1;
@@ -69,7 +69,7 @@ static double secondsOf(const PaddedArray &array, const TargetDescription &chip,
   };
   double bytes = bytesOf(array.buffer) + (isCopied ? 2 * bytesOf(array.source) : 0);
   double clocks = bytes / chip.graph().backing()->bytesPerClock + (isCopied ? 2 : 1) * launchClocks(chip);
-  return clocks / (chip.clockMHz() * 1e6) / double(std::max<size_t>(1, readersOf(array.buffer).size()));
+  return secondsOf(clocks, chip) / double(std::max<size_t>(1, readersOf(array.buffer).size()));
 }
 
 PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const PaddingOptions &options, Value computed) {
@@ -87,7 +87,7 @@ PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const Paddin
       continue;
     which |= bit;
     if (llvm::none_of(result.passedBy, [&](const PaddedArray &other) { return other.buffer == found->buffer; })) {
-      buffers += secondsOf(*found, options.chip, found->buffer != computed);
+      buffers += bufferSeconds(*found, options.chip, found->buffer != computed);
       result.passedBy.push_back(std::move(*found));
     }
   }

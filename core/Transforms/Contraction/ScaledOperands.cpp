@@ -177,7 +177,7 @@ double ScaleFinder::bufferSeconds(const Contraction &scaled) const {
     const double bytes = elementsOf(scaled, *own) * each + scaleBytes(scaled, *own);
     clocks += bytes / chip.graph().backing()->bytesPerClock + launchClocks(chip);
   }
-  return clocks / (chip.clockMHz() * 1e6);
+  return secondsOf(clocks, chip);
 }
 
 /// The contraction of what nests scale, as one unit at least takes it: both operands, or one of them.

@@ -49,9 +49,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       return;
     if (log)
       log->add("split", root,
-               llvm::json::Object{
-                   {"choice", choice.toJSON()},
-                   {"candidates", fastestFirst(choice.considered, [](const SplitPlan &plan) { return plan.parts; })}});
+               llvm::json::Object{{"choice", choice.toJSON()}, {"candidates", fastestFirst(choice.considered)}});
     const Access *load = llvm::find_if(c->nest.loads, [&](const Access &each) { return each.memref == c->c.memref; });
     Operation *sum = cast<AffineStoreOp>(c->c.op).getValueToStore().getDefiningOp();
     computeInParts(

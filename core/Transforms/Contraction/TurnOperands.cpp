@@ -144,7 +144,7 @@ bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
     // Read and written once.
     auto type = cast<MemRefType>(turn.own->access.memref.getType());
     double bytes = double(type.getNumElements()) * elementBytes(type.getElementType());
-    turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks(chip)) / (chip.clockMHz() * 1e6);
+    turn.seconds = secondsOf(2 * bytes / global->bytesPerClock + launchClocks(chip), chip);
     turns.push_back(turn);
   }
   return true;
@@ -165,17 +165,11 @@ bool OperandTurner::isReadInPlace() const {
 
 /// Seconds that no plan goes below: all units busy all the time.
 double OperandTurner::least() const {
-  double products = 1, perClock = 0;
+  double products = 1;
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     products *= double(trips.value_or(assumedExtent));
-  for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, freedom))
-      perClock = std::max(
-          perClock,
-          double(unit.m) * unit.n * unit.k / unit.issue *
-              (groupLanesOf(unit, hierarchy.lanes) > hierarchy.lanes ? 1 : chip.number(Number::Issue).value_or(1)));
-  double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
-  return (clocks + launchClocks(chip)) / (chip.clockMHz() * 1e6);
+  auto taken = [&](const MatrixUnit &unit) { return takesElements(unit, c, freedom); };
+  return secondsOf(leastClocks(products, hierarchy.blocks, chip, hierarchy.lanes, taken) + launchClocks(chip), chip);
 }
 
 double OperandTurner::turning(int64_t which) const {

@@ -11,14 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/UnitChoice.h"
-#include "core/CostModel/Time/Footprint.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/Transforms/Utils/NestStatement.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 llvm::json::Array UnitChoice::toJSON() const {
-  llvm::json::Array candidates = bestCandidates(considered);
+  llvm::json::Array candidates = fastestFirst(considered);
   if (vectorSeconds)
     candidates.insert(takesUnit() ? candidates.end() : candidates.begin(),
                       llvm::json::Object{{"runs_on", "vectors"}, {"seconds", *vectorSeconds}});

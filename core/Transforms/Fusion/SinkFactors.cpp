@@ -16,6 +16,7 @@
 #include "core/Analysis/DependentReductions.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -209,10 +210,7 @@ static void dropFactor(const Contraction &c, const ContractionOperand &operand, 
     return;
   operand.access.op->replaceUsesOfWith(operand.access.memref, source->memref);
   found.root->erase();
-  Operation *buffer = store.memref.getDefiningOp();
-  for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-    user->erase();
-  buffer->erase();
+  eraseUnused(store.memref);
 }
 
 static double trips(const Contraction &c, llvm::function_ref<bool(unsigned)> counts) {

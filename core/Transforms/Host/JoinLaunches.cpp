@@ -27,7 +27,7 @@
 
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/Signature.h"
-#include "core/CostModel/Time/JoinedLaunches.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/Runtime/C/Limits.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Passes.h"

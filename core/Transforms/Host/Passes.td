@@ -33,7 +33,7 @@ def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
     times the blocks, if none of them writes what another one touches and nothing between needs their order: the products
     of one input with three weights are one launch. A new first index says to which of them a block belongs; where the grid
     has three already, it is a part of the first one. Blocks are as before, so that no model is asked; the modelled seconds
-    are those of one launch (`core/CostModel/Time/JoinedLaunches.h`).
+    are those of one launch (`core/CostModel/Time/Launches.h`).
 
     ```mlir
     tile.parallel (%i) to (8) level "grid" { .. tile.copy %wq .. tile.store %c, %q }

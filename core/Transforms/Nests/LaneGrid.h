@@ -18,7 +18,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_NESTS_LANEGRID_H
 #define TILEWRIGHT_CORE_TRANSFORMS_NESTS_LANEGRID_H
 
-#include "core/CostModel/Machine/GridBlock.h"
+#include "core/CostModel/Machine/LaneMemories.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/LaneOps.h"

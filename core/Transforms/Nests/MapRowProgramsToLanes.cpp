@@ -333,9 +333,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
                                                               {"phases", task.phases},
                                                               {"clocks_of_a_launch_each", task.apartClocks}}},
                                 {"choice", version.plan.toJSON()},
-                                {"candidates", fastestFirst(version.considered, [](const RowProgramPlan &each) {
-                                   return std::tuple(each.subgroups, each.rows, each.keepsInputs, each.computesAgain);
-                                 })}});
+                                {"candidates", fastestFirst(version.considered)}});
   }
 };
 } // namespace

@@ -332,7 +332,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
           llvm::json::Object{
               {"inputs", llvm::json::Object{{"rows", task.rows}, {"segments", task.pieces}, {"length", task.length}}},
               {"choice", plan->toJSON()},
-              {"candidates", fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
+              {"candidates", fastestFirst(std::move(considered))}});
     // A nest that sets the sums' beginnings is no launch of its own.
     OpBuilder builder(root);
     llvm::DenseMap<const RowSum *, Value> beginnings;

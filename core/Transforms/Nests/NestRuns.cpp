@@ -227,8 +227,7 @@ std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRe
                                                               {"accesses", int64_t(task.accesses.size())},
                                                               {"operations", task.operations}}},
                                 {"choice", plan.toJSON()},
-                                {"candidates", fastestFirst(std::move(considered),
-                                                            [](const NestPlan &each) { return each.iterations; })}});
+                                {"candidates", fastestFirst(std::move(considered))}});
   if (plan.iterations == 1)
     return std::nullopt;
   runs.iterations = plan.iterations;

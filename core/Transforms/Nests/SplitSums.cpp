@@ -159,8 +159,7 @@ struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
       log->add(sum->isOfColumns() ? "column-sums" : "row-sums", root,
                llvm::json::Object{{"inputs", std::move(inputs)},
                                   {"choice", plan.toJSON()},
-                                  {"candidates", fastestFirst(std::move(considered),
-                                                              [](const SumPlan &each) { return each.parts; })}});
+                                  {"candidates", fastestFirst(std::move(considered))}});
     if (plan.parts > 1)
       split(*sum, plan.parts);
   }

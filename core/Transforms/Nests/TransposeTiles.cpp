@@ -13,9 +13,9 @@
 #include "core/Transforms/Nests/TransposeTiles.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
-#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -318,16 +318,15 @@ std::optional<TransposePlan> Planner::plan() {
   // dimensions inside it is as long with fewer iterations of the long one.
   int64_t side = std::max(hierarchy.lanes, memory.banks * memory.bankBytes / narrowest);
   bool smaller = !task.shorts.empty();
-  std::optional<TileShape> best;
+  PlanSearch<TileShape, &TileShape::clocks> search(nullptr, /*part=*/1 - 1e-6);
   auto consider = [&](int64_t rows, int64_t columns, int64_t subgroups) {
     for (int64_t near = 1; near == 1 || (smaller && near * narrowest <= memory.bankBytes); near *= 2) {
       if (rows * columns < hierarchy.lanes * near * subgroups || (near > 1 && !mayTakeNear(near)))
         break;
-      countWork("candidates", 1);
       shape = {rows, columns, subgroups, near};
       shapeBuffers();
-      if (2 * shape.bytes <= memory.bytes && (!best || shape.clocks < best->clocks * (1 - 1e-6)))
-        best = shape;
+      if (2 * shape.bytes <= memory.bytes)
+        search.offer(shape);
     }
   };
   int64_t subgroups = std::min<int64_t>(8, hierarchy.subgroups);
@@ -350,9 +349,9 @@ std::optional<TransposePlan> Planner::plan() {
         if (own * columns <= all)
           consider(1, own * columns, own);
   }
-  if (!best)
+  if (!search.best)
     return std::nullopt;
-  shape = *best;
+  shape = *search.best;
   shapeBuffers();
   return TransposePlan{shape, buffers, result};
 }

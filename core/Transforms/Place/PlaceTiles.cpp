@@ -425,11 +425,7 @@ struct PlaceTiles : tilewright::impl::PlaceTilesBase<PlaceTiles> {
         return signalPassFailure();
     // What lay between the operations of a schedule lies in their tiles.
     for (auto buffer : llvm::make_early_inc_range(function.front().getOps<memref::AllocOp>()))
-      if (llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
-        for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
-          user->erase();
-        buffer.erase();
-      }
+      eraseUnused(buffer);
   }
 };
 } // namespace

@@ -49,6 +49,22 @@ double NestTimes::packSeconds(double bytes, int64_t elementBytes) const {
 }
 
 namespace {
+/// How often the body of a nest runs, what it does, and the elements of a vector of the core's that it computes.
+struct NestWork {
+  NestWork(const Nest &nest, const PassModel &model, int64_t instructionsOf(Operation *))
+      : accesses(double(nest.loads.size() + nest.stores.size())) {
+    for (auto trips : nest.tripCounts)
+      iterations *= double(trips.value_or(1));
+    for (const Access &access : llvm::concat<const Access>(nest.loads, nest.stores))
+      if (Type element = elementOf(access.memref); element.isIntOrFloat())
+        lanes = std::max(lanes, model.lanes(element.getIntOrFloatBitWidth()));
+    for (Operation &each : nest.body->without_terminator())
+      instructions += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
+  }
+  double iterations = 1, instructions = 0, accesses;
+  int64_t lanes = 1;
+};
+
 /// What neighbouring nests do together.
 struct Touched {
   llvm::SmallMapVector<Value, double, 8> read, written; // bytes; of what is read, that which they do not write before
@@ -62,17 +78,9 @@ static Touched touchedBy(ArrayRef<Operation *> ops, const PassModel &model, int6
     FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op), GuardedReads::Allowed);
     if (failed(nest))
       continue;
-    double iterations = 1, instructions = 0;
-    for (auto trips : nest->tripCounts)
-      iterations *= double(trips.value_or(1));
-    int64_t lanes = 1;
-    for (const Access &access : llvm::concat<const Access>(nest->loads, nest->stores))
-      if (Type element = elementOf(access.memref); element.isIntOrFloat())
-        lanes = std::max(lanes, model.lanes(element.getIntOrFloatBitWidth()));
-    for (Operation &each : nest->body->without_terminator())
-      instructions += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
-    pass.work.arithmetic += iterations * instructions / double(lanes);
-    pass.work.accesses += iterations * double(nest->loads.size() + nest->stores.size()) / double(lanes);
+    const NestWork work(*nest, model, instructionsOf);
+    pass.work.arithmetic += work.iterations * work.instructions / double(work.lanes);
+    pass.work.accesses += work.iterations * work.accesses / double(work.lanes);
     for (const Access &load : nest->loads)
       if (!pass.written.count(load.memref))
         pass.read[load.memref] = std::max(pass.read[load.memref], bytesOf(load, *nest));
@@ -98,6 +106,11 @@ static double clocksAlong(Block &body, double latency) {
   return longest;
 }
 
+/// Whether the innermost loop of `nest` sums up.
+static bool sumsUpRows(const Nest &nest) {
+  return llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(nest.depth() - 1); });
+}
+
 /// Where neighbouring nests sum up rows and go on with the sums, a row is one chain: the lanes of each sum are combined
 /// in halves, what has no columns is computed in one lane, and so on. As many rows are under way as fit the window of
 /// instructions that the core reorders.
@@ -105,12 +118,10 @@ double NestTimes::secondsOfRows(ArrayRef<Operation *> ops) const {
   double rows = 0;
   for (Operation *op : ops)
     if (FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op)); succeeded(nest) && nest->depth() > 1) {
-      bool isSum =
-          llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(nest->depth() - 1); });
       double outer = 1;
       for (auto trips : ArrayRef(nest->tripCounts).drop_back())
         outer *= double(trips.value_or(1));
-      rows = isSum ? std::max(rows, outer) : rows;
+      rows = sumsUpRows(*nest) ? std::max(rows, outer) : rows;
     }
   if (rows == 0)
     return 0;
@@ -123,28 +134,18 @@ double NestTimes::secondsOfRows(ArrayRef<Operation *> ops) const {
     FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
     if (failed(nest))
       continue;
-    double iterations = 1, work = double(nest->loads.size() + nest->stores.size());
-    for (auto trips : nest->tripCounts)
-      iterations *= double(trips.value_or(1));
-    for (Operation &each : nest->body->without_terminator())
-      work += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
-    int64_t lanes = 1;
-    for (const Access &access : llvm::concat<const Access>(nest->loads, nest->stores))
-      if (Type element = elementOf(access.memref); element.isIntOrFloat())
-        lanes = std::max(lanes, pass.lanes(element.getIntOrFloatBitWidth()));
-    bool hasColumns = iterations > rows;
-    bool isSum = hasColumns &&
-                 llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(nest->depth() - 1); });
-    instructions += work * iterations / rows / double(hasColumns ? lanes : 1);
+    const NestWork work(*nest, pass, instructionsOf);
+    bool hasColumns = work.iterations > rows;
+    instructions += (work.accesses + work.instructions) * work.iterations / rows / double(hasColumns ? work.lanes : 1);
     chain += clocksAlong(*nest->body, latency);
-    if (isSum) {
-      double halves = std::log2(double(lanes));
+    if (hasColumns && sumsUpRows(*nest)) {
+      double halves = std::log2(double(work.lanes));
       instructions += 2 * halves;
       chain += 2 * halves * latency;
     }
   }
   double underWay = std::max(1.0, chip.number(Number::Window).value_or(0) / instructions);
-  return rows * chain / underWay / (chip.clockMHz() * 1e6);
+  return secondsOf(rows * chain / underWay, chip);
 }
 
 /// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they

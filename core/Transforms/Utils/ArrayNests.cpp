@@ -6,15 +6,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Loops of constant and of dynamic sizes.
+/// Loops of constant and of dynamic sizes, accesses that move, arrays that go.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/ArrayNests.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::affine;
+using namespace tilewright;
 
 SmallVector<Value> tilewright::elementLoops(OpBuilder &builder, Location loc, ArrayRef<int64_t> sizes,
                                             ArrayRef<Value> extents) {
@@ -28,6 +31,16 @@ SmallVector<Value> tilewright::elementLoops(OpBuilder &builder, Location loc, Ar
     builder.setInsertionPointToStart(loop.getBody());
   }
   return numbers;
+}
+
+void tilewright::eraseUnused(Value memref) {
+  Operation *buffer = memref.getDefiningOp();
+  if (!isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) ||
+      !llvm::all_of(buffer->getUsers(), llvm::IsaPred<memref::DeallocOp>))
+    return;
+  for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+    user->erase();
+  buffer->erase();
 }
 
 void tilewright::moveAccess(Operation *access, Value memref, AffineMap map, ValueRange operands) {

@@ -24,6 +24,9 @@ namespace tilewright {
 llvm::SmallVector<mlir::Value> elementLoops(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<int64_t> sizes,
                                             llvm::ArrayRef<mlir::Value> extents = {});
 
+/// Erases an allocation that is only freed, with that; a value that is none, or that is used, stays.
+void eraseUnused(mlir::Value memref);
+
 /// Lets an affine.load or affine.store access the element at `map` of `operands` in `memref`, an array of the same type
 /// of elements.
 void moveAccess(mlir::Operation *access, mlir::Value memref, mlir::AffineMap map, mlir::ValueRange operands);

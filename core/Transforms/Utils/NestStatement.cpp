@@ -19,6 +19,7 @@
 #include "core/Analysis/TileSets.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/CostModel/Time/Launches.h"
 #include "core/Transforms/Lower/Math/MathExpansion.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -190,5 +191,5 @@ std::optional<double> tilewright::secondsOfNests(ArrayRef<Operation *> nests, co
   }
   if (!std::isfinite(clocks))
     return std::nullopt;
-  return clocks / (chip.clockMHz() * 1e6);
+  return secondsOf(clocks, chip);
 }
