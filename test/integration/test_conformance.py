@@ -31,7 +31,8 @@ GPUS = {"nvidia": ["A10", "A100", "B200", "H100", "H200", "L4", "L40S", "RTX4090
         "amd": ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]}
 LONG = {"nvidia:H200"}
 #: Of chips with an instruction in many shapes: each instruction in one of them, some in the least and the largest, too.
-SHAPES = {"nvidia:B200": ["unit/nvidia.[fm]*", "unit/nvidia.tcgen05_m128n64*", "unit/nvidia.tcgen05_*n16k16_f16*", "unit/nvidia.tcgen05_*n256k16_f16*"]}
+SHAPES = {"nvidia:B200": ["unit/nvidia.[fm]*", *(f"unit/nvidia.tcgen05_{each}*" for each in (
+    "m128n64", "*n16k16_f16", "*n256k16_f16", "sp_m128n64k"))]}
 #: What loads a chip that the commands are not linked with: the template of a target with scratchpads.
 LOADS = {"accelerator:npu": [f"--load-target={BUILD}/lib/tilewright/libtilewright-target-accelerator.so"]}
 #: Wall clock of a loaded machine: what hangs is found all the same.
