@@ -102,4 +102,9 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   return result;
 }
 
+bool isProduct(const Nest &nest) {
+  FailureOr<Contraction> contraction = recognizeContraction(nest);
+  return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
+}
+
 } // namespace tilewright

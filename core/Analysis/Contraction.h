@@ -62,6 +62,9 @@ struct Contraction {
 /// Recognises `nest`; failure if it is no contraction. C's map must be injective on the dimensions that are not k.
 mlir::FailureOr<Contraction> recognizeContraction(const Nest &nest);
 
+/// Whether a unit may compute `nest`: a contraction with a dimension of the result for each of two operands.
+bool isProduct(const Nest &nest);
+
 // Parts of this, for other forms of such sums (SparseOperands.h).
 
 /// `value` as a load of the nest, through one widening cast at most.

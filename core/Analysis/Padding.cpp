@@ -14,6 +14,7 @@
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/Buffers.h"
 #include "core/Analysis/Guards.h"
+#include "core/Analysis/LoopTrips.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -62,14 +63,6 @@ static bool isZero(TypedAttr value) {
     return number.getValue().isPosZero();
   auto number = dyn_cast<IntegerAttr>(value);
   return number && number.getValue().isZero();
-}
-
-/// The value that ends `loop`; null if it is no value alone.
-static Value endOf(AffineForOp loop) {
-  AffineMap bound = loop.getUpperBoundMap();
-  bool isValue = bound.getNumResults() == 1 && bound.getNumInputs() == 1 &&
-                 isa<AffineDimExpr, AffineSymbolExpr>(bound.getResult(0));
-  return isValue ? loop.getUpperBoundOperands()[0] : Value();
 }
 
 /// Whether `size` is that of dimension `d` of `array`.

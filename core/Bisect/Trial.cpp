@@ -113,7 +113,7 @@ struct OpenPlace {
 } // namespace
 
 /// `onlyLaunches`: where the chip has no launches nothing is run on its device.
-static llvm::Expected<OpenPlace> open(const Settings &settings, bool onlyLaunches = false) {
+static llvm::Expected<OpenPlace> open(const bisect::Settings &settings, bool onlyLaunches = false) {
   OpenPlace result;
   auto chip = TargetRegistry::get().describe(settings.compile.target);
   if (!chip)
@@ -143,7 +143,7 @@ static Message failed(Verdict verdict, llvm::Error error) {
 }
 
 /// Calls `program` on `inputs`; results begin as NaN, so that what is not written shows.
-static Message call(Executable &program, const Reference &reference) {
+static Message call(Executable &program, const bisect::Reference &reference) {
   std::vector<Array> arrays;
   std::vector<void *> addresses;
   size_t next = 0;
@@ -174,7 +174,7 @@ static Message call(Executable &program, const Reference &reference) {
   return message;
 }
 
-llvm::Expected<Trials> Trials::create(const Settings &settings) {
+llvm::Expected<Trials> Trials::create(const bisect::Settings &settings) {
   auto worker = Worker::create();
   if (!worker)
     return worker.takeError();
@@ -190,8 +190,8 @@ static std::string lastError(llvm::StringRef printed) {
   return best.str();
 }
 
-llvm::Expected<Reference> Trials::reference(ModuleOp program, llvm::ArrayRef<int64_t> sizes,
-                                            llvm::ArrayRef<Array> given) {
+llvm::Expected<bisect::Reference> Trials::reference(ModuleOp program, llvm::ArrayRef<int64_t> sizes,
+                                                    llvm::ArrayRef<Array> given) {
   auto answer = worker->run(settings.limit, [&]() -> Message {
     RunOptions options;
     options.compile = settings.compile;
@@ -231,7 +231,7 @@ llvm::Expected<Reference> Trials::reference(ModuleOp program, llvm::ArrayRef<int
         head.getString("message").value_or(answer->end == Answer::TimedOut ? "it does not end" : "it crashes").str();
     return llvm::createStringError("the plain path cannot be run: " + why + "\n" + answer->printed);
   }
-  Reference result;
+  bisect::Reference result;
   for (const llvm::json::Value &size : *head.getArray("sizes"))
     result.sizes.push_back(*size.getAsInteger());
   auto arrays = std::move(answer->message.arrays);
@@ -243,7 +243,7 @@ llvm::Expected<Reference> Trials::reference(ModuleOp program, llvm::ArrayRef<int
   return result;
 }
 
-Outcome Trials::whole(ModuleOp program, const Reference &reference) {
+Outcome Trials::whole(ModuleOp program, const bisect::Reference &reference) {
   Outcome outcome = outcomeOf(worker->run(settings.limit,
                                           [&]() -> Message {
                                             auto place = open(settings);
@@ -267,7 +267,7 @@ Outcome Trials::whole(ModuleOp program, const Reference &reference) {
 }
 
 /// Compiles `copy` as far as `recorder` lets it, in the child.
-static void compileFor(const Settings &settings, ModuleOp copy, const Place &place) {
+static void compileFor(const bisect::Settings &settings, ModuleOp copy, const Place &place) {
   CompileOptions options = settings.compile;
   options.reproducer.clear();
   options.packedCall = !place.process;
@@ -277,7 +277,7 @@ static void compileFor(const Settings &settings, ModuleOp copy, const Place &pla
   (void)runStages(copy, 1, 5, options);
 }
 
-Outcome Trials::after(ModuleOp program, size_t count, const Reference &reference) {
+Outcome Trials::after(ModuleOp program, size_t count, const bisect::Reference &reference) {
   Outcome outcome;
   for (unsigned way = 0; way < finishingWays && outcome.verdict == Verdict::Unknown; ++way) {
     auto work = [&]() -> Message {
@@ -365,7 +365,7 @@ static std::vector<int64_t> unravel(int64_t index, llvm::ArrayRef<int64_t> shape
   return element;
 }
 
-void bisect::judgeOutputs(Outcome &outcome, const Reference &reference) {
+void bisect::judgeOutputs(Outcome &outcome, const bisect::Reference &reference) {
   if (!outcome.outputs || outcome.outputs->size() != reference.values.size())
     return;
   for (auto [index, got] : llvm::enumerate(*outcome.outputs)) {
@@ -396,7 +396,7 @@ void bisect::judgeOutputs(Outcome &outcome, const Reference &reference) {
                                   llvm::format("%.2g", outcome.bound), outcome.wrong);
 }
 
-Outcome Trials::outcomeOf(llvm::Expected<Answer> answer, const Reference &reference) {
+Outcome Trials::outcomeOf(llvm::Expected<Answer> answer, const bisect::Reference &reference) {
   Outcome outcome;
   const Progress &progress = worker->progress();
   outcome.phase = progress.phase;

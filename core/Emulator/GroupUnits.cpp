@@ -113,7 +113,7 @@ void GroupIssue::run(Accumulator &sums) const {
 /// All lanes of the group of `count` lanes around `lane` come here; the last one does `work`.
 static void groupCollective(Lane &lane, uint32_t site, void *frame, uint32_t count,
                             llvm::function_ref<void(llvm::ArrayRef<Lane *>)> work) {
-  Block &block = *lane.block;
+  tilewright::Block &block = *lane.block;
   Machine &machine = *lane.machine;
   uint32_t own = lane.number - block.lanes.front()->number, first = own / count * count;
   if (first + count > block.lanes.size()) {
@@ -156,7 +156,7 @@ void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &run
   groupCollective(lane, site, frame, runner.lanes, [&](llvm::ArrayRef<Lane *> lanes) {
     Machine &machine = *lane.machine;
     Lane &first = *lanes.front();
-    Block &block = *lane.block;
+    tilewright::Block &block = *lane.block;
     auto frameOf = [&](const Lane *each) { return static_cast<char *>(each->frame); };
     auto misuse = [&](const char *why) {
       machine.report(FindingKind::Misuse, site, site, [&] { return std::string(why); });
@@ -228,7 +228,7 @@ void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &run
 
 void tilewright::waitGroupUnits(Lane &lane, uint32_t site, int32_t pending, uint32_t *words, uint32_t count) {
   wait(lane, site, Engine::Unit, pending);
-  Block &block = *lane.block;
+  tilewright::Block &block = *lane.block;
   uint32_t known = lane.order.waited[unitEngine];
   for (auto &[number, accumulator] : block.accumulators) {
     int64_t member = int64_t(lane.number) - accumulator.firstLane;

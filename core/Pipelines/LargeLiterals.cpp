@@ -98,7 +98,7 @@ static std::optional<mlir::AsmResourceBlob> blobOf(llvm::StringRef digits, bool 
 
 /// Bytes of an element of the type that follows a `dense<"...`; 0 for types whose literals are left to MLIR: booleans,
 /// which these pack, complex numbers and integers of other widths.
-static unsigned elementBytes(llvm::StringRef after) {
+static unsigned literalBytes(llvm::StringRef after) {
   static const llvm::Regex type("^[ \t]*>[ \t]*:[ \t]*(tensor|vector)<([0-9]+x)*([a-z0-9A-Z]+)>");
   llvm::SmallVector<llvm::StringRef> parts;
   if (!type.match(after.take_front(512), &parts))
@@ -119,7 +119,7 @@ std::string LargeLiterals::substitute(llvm::StringRef digits, llvm::StringRef be
                                       bool isMapped) {
   const std::string number = std::to_string(literals.size());
   if (before.ends_with("dense<\"0x")) {
-    const unsigned bytes = elementBytes(after.drop_front());
+    const unsigned bytes = literalBytes(after.drop_front());
     auto blob = bytes ? blobOf(digits, isMapped) : std::nullopt;
     if (!blob)
       return "";

@@ -14,45 +14,43 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/DataLayout.h"
 
-using namespace llvm;
-
 namespace {
-class SinkLoads : public MachineFunctionPass {
+class SinkLoads : public llvm::MachineFunctionPass {
 public:
   static char ID;
 
-  explicit SinkLoads(unsigned vectorBytes) : MachineFunctionPass(ID), vectorBits(8 * vectorBytes) {}
+  explicit SinkLoads(unsigned vectorBytes) : llvm::MachineFunctionPass(ID), vectorBits(8 * vectorBytes) {}
 
-  StringRef getPassName() const override { return "Tilewright: loads next to what takes them"; }
+  llvm::StringRef getPassName() const override { return "Tilewright: loads next to what takes them"; }
 
-  void getAnalysisUsage(AnalysisUsage &usage) const override {
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
-    MachineFunctionPass::getAnalysisUsage(usage);
+    llvm::MachineFunctionPass::getAnalysisUsage(usage);
   }
 
-  bool runOnMachineFunction(MachineFunction &function) override {
+  bool runOnMachineFunction(llvm::MachineFunction &function) override {
     registers = &function.getRegInfo();
     target = function.getSubtarget().getRegisterInfo();
     bool changed = false;
-    for (MachineBasicBlock &block : function)
+    for (llvm::MachineBasicBlock &block : function)
       changed |= sinkIn(block);
     return changed;
   }
 
 private:
-  unsigned bitsOf(Register reg) const {
-    const TargetRegisterClass *ofReg = registers->getRegClassOrNull(reg);
+  unsigned bitsOf(llvm::Register reg) const {
+    const llvm::TargetRegisterClass *ofReg = registers->getRegClassOrNull(reg);
     return ofReg ? target->getRegSizeInBits(*ofReg).getKnownMinValue() : 0;
   }
 
   /// The vector register that an instruction loads, if that is all it does; it may take addresses alone.
-  Register loadedBy(const MachineInstr &instr) const {
+  llvm::Register loadedBy(const llvm::MachineInstr &instr) const {
     if (!instr.mayLoad() || instr.mayStore() || instr.isCall() || instr.hasUnmodeledSideEffects() ||
         instr.hasOrderedMemoryRef() || instr.getNumExplicitDefs() != 1)
       return {};
-    const MachineFunction &function = *instr.getMF();
+    const llvm::MachineFunction &function = *instr.getMF();
     const unsigned addressBits = function.getDataLayout().getPointerSizeInBits();
-    for (const MachineOperand &operand : instr.operands()) {
+    for (const llvm::MachineOperand &operand : instr.operands()) {
       if (!operand.isReg() || !operand.getReg())
         continue;
       if (!operand.getReg().isVirtual()) {
@@ -62,18 +60,18 @@ private:
         return {};
       }
     }
-    const Register loaded = instr.getOperand(0).isReg() ? instr.getOperand(0).getReg() : Register();
+    const llvm::Register loaded = instr.getOperand(0).isReg() ? instr.getOperand(0).getReg() : llvm::Register();
     const unsigned bits = loaded.isVirtual() ? bitsOf(loaded) : 0;
-    return bits > addressBits && bits <= vectorBits ? loaded : Register();
+    return bits > addressBits && bits <= vectorBits ? loaded : llvm::Register();
   }
 
   /// Goes through a block from its end, so that a load that moves finds what takes it in its last place.
-  bool sinkIn(MachineBasicBlock &block) const {
-    DenseMap<Register, MachineInstr *> firstUse;
-    DenseMap<const MachineInstr *, unsigned> places; // from the end
-    unsigned place = 0, lastChange = 0;              // of memory, and of what else may not be crossed
+  bool sinkIn(llvm::MachineBasicBlock &block) const {
+    llvm::DenseMap<llvm::Register, llvm::MachineInstr *> firstUse;
+    llvm::DenseMap<const llvm::MachineInstr *, unsigned> places; // from the end
+    unsigned place = 0, lastChange = 0;                          // of memory, and of what else may not be crossed
     bool changed = false;
-    for (MachineInstr &instr : make_early_inc_range(reverse(block))) {
+    for (llvm::MachineInstr &instr : llvm::make_early_inc_range(llvm::reverse(block))) {
       if (instr.isPHI())
         break;
       if (instr.isDebugInstr())
@@ -81,18 +79,18 @@ private:
       places[&instr] = ++place;
       if (instr.mayStore() || instr.isCall() || instr.hasUnmodeledSideEffects() || instr.isPosition())
         lastChange = place;
-      const Register loaded = loadedBy(instr);
-      MachineInstr *use = loaded ? firstUse.lookup(loaded) : nullptr;
+      const llvm::Register loaded = loadedBy(instr);
+      llvm::MachineInstr *use = loaded ? firstUse.lookup(loaded) : nullptr;
       if (use && places.lookup(use) > lastChange && std::next(instr.getIterator()) != use->getIterator()) {
         block.splice(use->getIterator(), &block, instr.getIterator());
         places[&instr] = places.lookup(use);
         changed = true;
       }
-      for (const MachineOperand &operand : instr.uses()) {
+      for (const llvm::MachineOperand &operand : instr.uses()) {
         if (!operand.isReg() || !operand.getReg().isVirtual())
           continue;
         registers->clearKillFlags(operand.getReg());
-        MachineInstr *&first = firstUse[operand.getReg()];
+        llvm::MachineInstr *&first = firstUse[operand.getReg()];
         if (!first || places.lookup(first) <= places.lookup(&instr))
           first = &instr;
       }
@@ -101,11 +99,11 @@ private:
   }
 
   const unsigned vectorBits;
-  const MachineRegisterInfo *registers = nullptr;
-  const TargetRegisterInfo *target = nullptr;
+  const llvm::MachineRegisterInfo *registers = nullptr;
+  const llvm::TargetRegisterInfo *target = nullptr;
 };
 } // namespace
 
 char SinkLoads::ID = 0;
 
-Pass *tilewright::createSinkLoads(unsigned vectorBytes) { return new SinkLoads(vectorBytes); }
+llvm::Pass *tilewright::createSinkLoads(unsigned vectorBytes) { return new SinkLoads(vectorBytes); }

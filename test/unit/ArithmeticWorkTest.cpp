@@ -9,6 +9,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "gtest/gtest.h"
 
+namespace arithmetic_work_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -40,3 +42,5 @@ TEST(ArithmeticWork, FunctionsCountWhatTheyBecome) {
 }
 
 } // namespace
+
+} // namespace arithmetic_work_test

@@ -17,6 +17,8 @@
 #include "gtest/gtest.h"
 #include <random>
 
+namespace bank_clocks_test {
+
 using namespace tilewright;
 
 namespace {
@@ -109,3 +111,5 @@ TEST(BankClocks, ASwizzleKeepsRowsApart) {
 }
 
 } // namespace
+
+} // namespace bank_clocks_test

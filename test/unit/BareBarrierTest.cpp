@@ -14,6 +14,8 @@
 #include "EmulatorFixture.h"
 #include <set>
 
+namespace bare_barrier_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -103,3 +105,5 @@ TEST(BareBarrier, PassesCopiesOn) {
   EXPECT_EQ(kindsOf(copy + wait + bare + reads), missing);
   EXPECT_TRUE(kindsOf(copy + bare + acquire + reads + wait).count(FindingKind::MissingWait));
 }
+
+} // namespace bare_barrier_test

@@ -23,6 +23,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
+namespace conformance_test {
+
 using namespace tilewright;
 using namespace tilewright::conformance;
 
@@ -180,3 +182,5 @@ TEST(ConformanceReport, AFamilyThatIsMostlyRefusedHasFailed) {
     report.results.push_back(result);
   EXPECT_EQ(report.refusedTooOften(), std::vector<std::string>{"contraction"});
 }
+
+} // namespace conformance_test

@@ -14,6 +14,8 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+namespace dependent_reductions_test {
+
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
@@ -422,3 +424,5 @@ TEST_F(DependentReductionsTest, ConditionsDecideMasks) {
   EXPECT_EQ(decidedBy(*chain, select->operands[0], violated), false);
   EXPECT_EQ(decidedBy(*chain, select->operands[0], {}), std::nullopt);
 }
+
+} // namespace dependent_reductions_test

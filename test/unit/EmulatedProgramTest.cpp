@@ -16,6 +16,8 @@
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
+namespace emulated_program_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -77,3 +79,5 @@ llvm.func @twice(%x: !llvm.ptr, %y: !llvm.ptr, %n: i64) attributes {tilewright.k
   EXPECT_EQ((*program)->counters()[0].blocks, 4u);
   EXPECT_EQ((*program)->counters()[0].memories[0].readBytes, 400u);
 }
+
+} // namespace emulated_program_test

@@ -14,6 +14,8 @@
 #include "EmulatorFixture.h"
 #include <numeric>
 
+namespace emulator_cluster_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -274,3 +276,5 @@ TEST(EmulatorBarriers, NamedAndSplit) {
   EXPECT_TRUE(halves(signal, signal + await).empty());
   EXPECT_GT(halves(signal, signal)[FindingKind::Race], 0);
 }
+
+} // namespace emulator_cluster_test

@@ -14,6 +14,8 @@
 #include "EmulatorFixture.h"
 #include <set>
 
+namespace emulator_findings_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -255,3 +257,5 @@ TEST(EmulatorFindings, SubgroupBarrierOrdersItsLanesOnly) {
   EXPECT_EQ(with("one"), Kinds{});
   EXPECT_TRUE(with("thirtytwo").count(FindingKind::Race));
 }
+
+} // namespace emulator_findings_test

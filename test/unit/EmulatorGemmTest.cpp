@@ -20,6 +20,8 @@
 #include <cstdlib>
 #include <ctime>
 
+namespace emulator_gemm_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -254,3 +256,5 @@ TEST(EmulatorGemm, IsFastEnoughForTests) {
     EXPECT_LT(both, 0.037); // 29 to 32 ms alone, up to 35 beside other processes
   }
 }
+
+} // namespace emulator_gemm_test

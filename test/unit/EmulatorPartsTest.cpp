@@ -26,6 +26,8 @@
 #include <set>
 #include <tuple>
 
+namespace emulator_parts_test {
+
 using namespace tilewright;
 
 namespace {
@@ -412,3 +414,5 @@ TEST(UnitRunner, AgreesWithTheModelBitByBit) {
   }
   EXPECT_GT(done.size(), 5u);
 }
+
+} // namespace emulator_parts_test

@@ -16,16 +16,18 @@
 
 #include <set>
 
+namespace emulator_scratchpad_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
 namespace {
 
-constexpr int64_t m = 64, n = 64, k = 128, cores = 2, step = 16;
+constexpr int64_t m = 64, n = 64, k = 128, coreCount = 2, step = 16;
 
 /// 16 x 16 x 16 of i8 on a scratchpad, i32 in an accumulator memory; B stays in the array, whose queue has so many
 /// places.
-std::shared_ptr<const TargetDescription> npu(int64_t queueDepth = 0, int64_t cores = ::cores) {
+std::shared_ptr<const TargetDescription> npu(int64_t queueDepth = 0, int64_t cores = coreCount) {
   MatrixUnit unit;
   unit.name = "test.systolic";
   unit.m = unit.n = unit.k = 16;
@@ -169,14 +171,14 @@ llvm.func @gemm(%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %C: !llvm.ptr<1>) attributes
 
 /// Number of wrong elements.
 int run(Emulator &device) {
-  const int64_t columns = n * cores;
+  const int64_t columns = n * coreCount;
   std::vector<int8_t> a(m * k), b(k * columns);
   for (size_t i = 0; i < a.size(); ++i)
     a[i] = int8_t(i * 37 % 251 - 125);
   for (size_t i = 0; i < b.size(); ++i)
     b[i] = int8_t(i * 53 % 241 - 120);
   void *deviceA = upload(device, a), *deviceB = upload(device, b), *deviceC = blank(device, m * columns * 4);
-  launch(device, {"gemm", {cores, 1, 1}, {1, 1, 1}}, {deviceA, deviceB, deviceC});
+  launch(device, {"gemm", {coreCount, 1, 1}, {1, 1, 1}}, {deviceA, deviceB, deviceC});
   std::vector<int32_t> c = download<int32_t>(device, deviceC, m * columns);
   int wrong = 0;
   for (int64_t i = 0; i < m; ++i) {
@@ -207,7 +209,7 @@ TEST(EmulatorScratchpad, CountsTheCyclesOfEachEngine) {
   run(device);
   KernelCounters counters = device.counters().front();
   ASSERT_EQ(counters.units.size(), 1u);
-  const uint64_t steps = k / step, issues = cores * steps * 16;
+  const uint64_t steps = k / step, issues = coreCount * steps * 16;
   EXPECT_EQ(counters.units[0].issues, issues);
   auto engine = [&](const std::string &name) {
     for (const EngineCounters &one : counters.engines)
@@ -217,13 +219,13 @@ TEST(EmulatorScratchpad, CountsTheCyclesOfEachEngine) {
   };
   // 16 clocks an instruction, and 16 for each of the 4 tiles of B that the array takes in a step; beside these it waits
   // where a copy holds the bank of its next row.
-  const double own = issues * 16.0 + cores * steps * 4 * 16.0;
+  const double own = issues * 16.0 + coreCount * steps * 4 * 16.0;
   EXPECT_GT(engine("unit").busyCycles, own);
   EXPECT_LT(engine("unit").busyCycles, 1.1 * own);
   // Two tiles of 1 KiB a step at 16 bytes a clock after 40 clocks.
-  EXPECT_EQ(engine("copy").busyCycles, cores * steps * 2 * (40.0 + 1024 / 16));
-  EXPECT_EQ(engine("copy").bytes, cores * steps * 2048u);
-  EXPECT_EQ(engine("store").busyCycles, cores * (40.0 + 16384 / 16));
+  EXPECT_EQ(engine("copy").busyCycles, coreCount * steps * 2 * (40.0 + 1024 / 16));
+  EXPECT_EQ(engine("copy").bytes, coreCount * steps * 2048u);
+  EXPECT_EQ(engine("store").busyCycles, coreCount * (40.0 + 16384 / 16));
   EXPECT_GT(engine("core").busyCycles, 0);
   // Copies run under the unit's work: less than one after the other, more than the busiest engine.
   double sum = engine("unit").busyCycles + engine("copy").busyCycles + engine("store").busyCycles;
@@ -244,13 +246,13 @@ llvm.func @unequal(%A: !llvm.ptr<1>) attributes {tilewright.kernel} {
   %zero = llvm.mlir.constant(0 : i32) : i32
   %one = llvm.mlir.constant(1 : i32) : i32
   %three = llvm.mlir.constant(3 : i32) : i32
-  %cores = llvm.mlir.constant(4 : i32) : i32
+  %coreCount = llvm.mlir.constant(4 : i32) : i32
   %size = llvm.mlir.constant(32 : i32) : i32
   %pitch = llvm.mlir.constant(32 : i64) : i64
   %buffer = llvm.mlir.addressof @buffer : !llvm.ptr<3>
   %core = llvm.call @tilewright.primitive.block_x() : () -> i32
   %times = llvm.mul %core, %three : i32
-  %more = llvm.urem %times, %cores : i32
+  %more = llvm.urem %times, %coreCount : i32
   llvm.br ^loop(%zero : i32)
 ^loop(%i: i32):
   llvm.call @tilewright.primitive.copy_2d(%buffer, %pitch, %A, %pitch, %size, %size)
@@ -356,7 +358,7 @@ TEST(EmulatorScratchpad, TracesEnginesOverTime) {
       busy += event.cycles;
     }
     EXPECT_EQ(busy, engine.busyCycles) << engine.engine;
-    EXPECT_EQ(end.size(), uint64_t(cores)) << engine.engine;
+    EXPECT_EQ(end.size(), uint64_t(coreCount)) << engine.engine;
   }
   // A second launch stands behind the first.
   size_t first = device.trace().size();
@@ -367,7 +369,7 @@ TEST(EmulatorScratchpad, TracesEnginesOverTime) {
   ASSERT_EQ(device.trace().size(), 2 * first);
   for (const TraceEvent &event : llvm::ArrayRef(device.trace()).drop_front(first))
     EXPECT_GE(event.begin, most);
-  // In microseconds, with a name for each core and engine, and for the waits of cores that wait.
+  // In microseconds, with a name for each core and engine, and for the waits of coreCount that wait.
   std::set<uint64_t> waiting;
   for (const TraceEvent &event : device.trace())
     if (event.engine == "wait")
@@ -375,7 +377,7 @@ TEST(EmulatorScratchpad, TracesEnginesOverTime) {
   EXPECT_FALSE(waiting.empty());
   llvm::json::Object trace = chromeTrace(device.trace(), /*clockMHz=*/100);
   const llvm::json::Array &events = *trace.getArray("traceEvents");
-  EXPECT_EQ(events.size(), 2 * first + cores * (1 + counters.engines.size()) + waiting.size());
+  EXPECT_EQ(events.size(), 2 * first + coreCount * (1 + counters.engines.size()) + waiting.size());
   double last = 0;
   for (const llvm::json::Value &event : events)
     if (event.getAsObject()->getString("ph") == "X")
@@ -394,3 +396,5 @@ TEST(EmulatorScratchpad, EachRemovedWaitIsFound) {
       EXPECT_EQ(modes, 16) << findingName(kind).str();
   }
 }
+
+} // namespace emulator_scratchpad_test

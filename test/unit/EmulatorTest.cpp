@@ -14,6 +14,8 @@
 #include "EmulatorFixture.h"
 #include <set>
 
+namespace emulator_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -193,3 +195,5 @@ TEST(EmulatorCounters, CoalescingAndBankConflicts) {
   EXPECT_EQ(shared.conflictCycles, 2u * 1);
   EXPECT_TRUE(device.findings().empty());
 }
+
+} // namespace emulator_test

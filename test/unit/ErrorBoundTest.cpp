@@ -18,6 +18,8 @@
 #include <cmath>
 #include <limits>
 
+namespace error_bound_test {
+
 using namespace tilewright;
 
 namespace {
@@ -287,3 +289,5 @@ TEST(ErrorBound, TooLargeForTheType) {
 }
 
 } // namespace
+
+} // namespace error_bound_test

@@ -15,6 +15,8 @@
 #include "gtest/gtest.h"
 #include <set>
 
+namespace exchange_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -112,3 +114,5 @@ TEST(ExchangeModel, OnlyLanesOfASubgroupExchange) {
 }
 
 } // namespace
+
+} // namespace exchange_model_test

@@ -22,6 +22,8 @@
 #include "gtest/gtest.h"
 #include <cstdlib>
 
+namespace fold_constants_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -137,3 +139,5 @@ TEST(FileMemory, WithoutAFileItIsOfTheProcess) {
 }
 
 } // namespace
+
+} // namespace fold_constants_test

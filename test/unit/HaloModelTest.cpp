@@ -10,6 +10,8 @@
 #include "gtest/gtest.h"
 #include <cmath>
 
+namespace halo_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -80,3 +82,5 @@ TEST(HaloModel, MoreMemoryTakesLonger) {
 }
 
 } // namespace
+
+} // namespace halo_model_test

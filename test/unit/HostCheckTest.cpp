@@ -15,6 +15,8 @@
 
 #include "gtest/gtest.h"
 
+namespace host_check_test {
+
 using namespace tilewright;
 
 namespace {
@@ -44,3 +46,5 @@ TEST(HostCheck, AChipWithoutCodeOfAProcessor) {
 }
 
 } // namespace
+
+} // namespace host_check_test

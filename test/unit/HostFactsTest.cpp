@@ -20,6 +20,8 @@
 
 #include "gtest/gtest.h"
 
+namespace host_facts_test {
+
 using namespace tilewright;
 using namespace tilewright::cpu;
 
@@ -294,3 +296,5 @@ TEST(HostFacts, TheHostWithoutItsFamilyHasItsCaches) {
 }
 
 } // namespace
+
+} // namespace host_facts_test

@@ -16,6 +16,8 @@
 
 #include "gtest/gtest.h"
 
+namespace host_family_test {
+
 using namespace tilewright;
 
 namespace {
@@ -82,3 +84,5 @@ TEST(HostRates, AMeasuredCacheIsNeverLargerThanTheSystemSays) {
 }
 
 } // namespace
+
+} // namespace host_family_test

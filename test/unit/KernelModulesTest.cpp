@@ -20,6 +20,8 @@
 
 #include "gtest/gtest.h"
 
+namespace kernel_modules_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -103,3 +105,5 @@ TEST(KernelModules, DefinitionsOfSeveralModulesAreOneOrHaveNamesOfTheirOwn) {
 }
 
 } // namespace
+
+} // namespace kernel_modules_test

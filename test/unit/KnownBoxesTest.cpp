@@ -13,6 +13,8 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+namespace known_boxes_test {
+
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
@@ -100,3 +102,5 @@ TEST(KnownBoxes, AnswersAreThoseOfTheSets) {
     }
   EXPECT_LE(equal, 16u); // of 28: the others have boxes of their own
 }
+
+} // namespace known_boxes_test

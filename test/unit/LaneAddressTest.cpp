@@ -28,6 +28,8 @@
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 
+namespace lane_address_test {
+
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::test;
@@ -283,3 +285,5 @@ TEST(LaneAddress, TilesOfTooManyRowsAreRefused) {
   EXPECT_FALSE(dynamic.program->run(device, {most + 1}, {memory, memory, memory, memory}, error));
   EXPECT_TRUE(llvm::StringRef(error).contains("expected at most 2147483647")) << error;
 }
+
+} // namespace lane_address_test

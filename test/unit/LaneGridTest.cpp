@@ -20,6 +20,8 @@
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
+namespace lane_grid_test {
+
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::test;
@@ -133,3 +135,5 @@ TEST(FitGrid, TooLongForOneDimension) {
 }
 
 } // namespace
+
+} // namespace lane_grid_test

@@ -20,6 +20,8 @@
 #include "tilewright/ChipTable.h"
 #include <gtest/gtest.h>
 
+namespace lane_instruction_test {
+
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::test;
@@ -189,3 +191,5 @@ TEST(LaneInstructions, ChipsOfLinkedTargetsAreSound) {
 }
 
 } // namespace
+
+} // namespace lane_instruction_test

@@ -27,6 +27,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
+namespace lane_plan_test {
+
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::test;
@@ -322,3 +324,5 @@ TEST(LanePlan, GroupsHandOnWhatTheBlockHas) {
   EXPECT_EQ(groupRegisters(*chip, lanes, 2), 232);
   EXPECT_EQ(groupRegisters(*chip, lanes, 4), 104); // 112 of the whole file, of which a block of 640 lanes gets 96 each
 }
+
+} // namespace lane_plan_test

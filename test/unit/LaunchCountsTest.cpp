@@ -20,6 +20,8 @@
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
+namespace launch_counts_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -136,3 +138,5 @@ TEST(IndexValues, FollowsAffineAndArith) {
   }
   EXPECT_EQ(results, (llvm::SmallVector<Known>{7, 5, 2, 1, 2, std::nullopt}));
 }
+
+} // namespace launch_counts_test

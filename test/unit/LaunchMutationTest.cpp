@@ -23,6 +23,8 @@
 #include "tilewright/Target.h"
 #include <gtest/gtest.h>
 
+namespace launch_mutation_test {
+
 using namespace tilewright;
 using test::programContext;
 
@@ -276,3 +278,5 @@ TEST_P(LaunchMutation, EachArrangementIsNeeded) {
 INSTANTIATE_TEST_SUITE_P(Chips, LaunchMutation,
                          testing::Values("nvidia:A100", "nvidia:T4", "amd:MI250", "amd:MI300X", "amd:MI350",
                                          "amd:RX7900", "amd:RX9070"));
+
+} // namespace launch_mutation_test

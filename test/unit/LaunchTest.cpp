@@ -18,6 +18,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
+namespace launch_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -113,3 +115,5 @@ TEST(Launch, ElementwiseAndRowSums) {
       check(compiled, std::string(chip) + " row sums", sizes, {a, s, s}, expected, 1e-6);
     }
 }
+
+} // namespace launch_test

@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 #include <string>
 
+namespace layout_test {
+
 using namespace tilewright;
 
 namespace {
@@ -90,3 +92,5 @@ TEST(Layout, CompositionPlacesInnerPositions) {
       EXPECT_EQ(both->at(lane, element), outer.at(inner.row, inner.col));
     }
 }
+
+} // namespace layout_test

@@ -14,6 +14,8 @@
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
+namespace least_time_test {
+
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
@@ -119,3 +121,5 @@ TEST(LeastTime, NoTilesAreFasterThanTheirUnits) {
     EXPECT_NEAR(least, leastSecondsOfTiles(products, 1, *chip, hierarchy, units) * double(rows) / 128, 1e-12);
   }
 }
+
+} // namespace least_time_test

@@ -18,6 +18,8 @@
 #include "tilewright/Target.h"
 #include <gtest/gtest.h>
 
+namespace machine_graph_test {
+
 using namespace tilewright;
 
 namespace {
@@ -315,3 +317,5 @@ TEST(MachineGraph, EveryChipHasItsRoles) {
         EXPECT_TRUE(unit.c || unit.unit->c.opaque) << name << " " << unit.unit->name;
     }
 }
+
+} // namespace machine_graph_test

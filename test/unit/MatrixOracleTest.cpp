@@ -18,6 +18,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
+namespace matrix_oracle_test {
+
 using namespace tilewright;
 
 namespace {
@@ -105,3 +107,5 @@ TEST(MatrixOracle, LayoutsAndCyclesAgreeWithOutsideTables) {
   EXPECT_EQ(instructions.size(), 68u + 29u); // of AMD, of NVIDIA
   EXPECT_GE(compared, 238 + 120 + 48);
 }
+
+} // namespace matrix_oracle_test

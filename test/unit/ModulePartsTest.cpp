@@ -15,6 +15,8 @@
 #include <mutex>
 #include <set>
 
+namespace module_parts_test {
+
 using namespace tilewright;
 
 namespace {
@@ -118,3 +120,5 @@ TEST(ModuleParts, AnErrorOfAPartIsTheErrorOfAll) {
 }
 
 } // namespace
+
+} // namespace module_parts_test

@@ -10,6 +10,8 @@
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 
+namespace nest_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -149,3 +151,5 @@ TEST(NestModel, NothingToDoIsNoPlan) {
 }
 
 } // namespace
+
+} // namespace nest_model_test

@@ -10,6 +10,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
+namespace nest_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -33,3 +35,5 @@ TEST(IsNeverNegative, TilesInSweeps) {
   EXPECT_FALSE(isNeverNegative((x - 3).floorDiv(2)));
   EXPECT_TRUE(isNeverNegative((x + 3).floorDiv(2)));
 }
+
+} // namespace nest_test

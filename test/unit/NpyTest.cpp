@@ -17,6 +17,8 @@
 #include <cmath>
 #include <limits>
 
+namespace npy_test {
+
 using namespace tilewright;
 
 namespace {
@@ -195,3 +197,5 @@ TEST(Array, PowersOfTwo) {
 }
 
 } // namespace
+
+} // namespace npy_test

@@ -14,6 +14,8 @@
 #include "core/CostModel/Time/Overlap.h"
 #include <gtest/gtest.h>
 
+namespace overlap_test {
+
 using namespace tilewright;
 
 TEST(Overlap, OneResourceAloneTakesItsOwnTime) {
@@ -36,3 +38,5 @@ TEST(Overlap, BetweenTheLargestAndTheSum) {
     EXPECT_NEAR(overlapped({3e9 * 10, 3e9 * other}), 3e9 * overlapped({10, other}), 1);
   }
 }
+
+} // namespace overlap_test

@@ -9,6 +9,8 @@
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 
+namespace pass_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -65,3 +67,5 @@ TEST(PassModel, LoopsOfOneCoreRunOneAfterTheOther) {
 }
 
 } // namespace
+
+} // namespace pass_model_test

@@ -29,6 +29,8 @@
 #include "gtest/gtest.h"
 #include <functional>
 
+namespace pipeline_test {
+
 using namespace tilewright;
 
 namespace {
@@ -130,3 +132,5 @@ TEST(Pipeline, LoopsOfReferencesStayLoops) {
 }
 
 } // namespace
+
+} // namespace pipeline_test

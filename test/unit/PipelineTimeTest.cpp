@@ -16,6 +16,8 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+namespace pipeline_time_test {
+
 using namespace tilewright;
 
 /// The core, and an engine for each direction, in the order of the loop's commands.
@@ -130,3 +132,5 @@ TEST(PipelineTime, AUnitWorksThroughItsQueueWhileTheCoreDoesSomethingElse) {
       EXPECT_NEAR(each, step(steps.load, commands, depth, work / groups, 40), 0.1 * each) << groups << " " << work;
     }
 }
+
+} // namespace pipeline_time_test

@@ -19,6 +19,8 @@
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
+namespace ring_mutation_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -459,3 +461,5 @@ TEST(Ring, ScalesOfEachStageHaveEntriesOfTheirOwn) {
     return finding.kind == FindingKind::Race && finding.message.find("overwrites scales") != std::string::npos;
   }));
 }
+
+} // namespace ring_mutation_test

@@ -20,6 +20,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+namespace ring_test {
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -190,3 +192,5 @@ TEST(Ring, Epilogue) {
     check(compiled, chip + " epilogue", {}, {p.a, p.b, bias, x, c, c}, p.expected, 1e-3);
   }
 }
+
+} // namespace ring_test

@@ -17,6 +17,8 @@
 #include "mlir/Parser/Parser.h"
 #include <cmath>
 
+namespace roundings_test {
+
 using namespace tilewright;
 
 namespace {
@@ -114,3 +116,5 @@ TEST(Roundings, LoopsOnMemoryCount) {
 }
 
 } // namespace
+
+} // namespace roundings_test

@@ -11,6 +11,8 @@
 #include "gtest/gtest.h"
 #include <limits>
 
+namespace row_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -89,3 +91,5 @@ TEST(RowModel, LaunchesApartStayWhereTheyAreFaster) {
 }
 
 } // namespace
+
+} // namespace row_model_test

@@ -9,6 +9,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
+namespace row_reuse_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -64,3 +66,5 @@ TEST(RereadAfter, Windows) {
   EXPECT_EQ(rereadAfter(l.read({l.i + l.t, l.t}), 0, 2, 3), std::nullopt);
   EXPECT_EQ(rereadAfter(l.read({l.i + l.t, l.i + l.t}), 0, 2, 3), 1);
 }
+
+} // namespace row_reuse_test

@@ -15,6 +15,8 @@
 #include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 
+namespace run_order_test {
+
 using namespace tilewright;
 
 namespace {
@@ -116,3 +118,5 @@ TEST(RunOrder, SharedBitsStay) {
   EXPECT_TRUE(orderRuns(writes, banks(), 4).swaps.empty());
   EXPECT_TRUE(orderRuns(linesOf(128, 4), banks(0), 4).swaps.empty());
 }
+
+} // namespace run_order_test

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+namespace runtime_program_test {
+
 namespace {
 
 struct Free {
@@ -414,3 +416,5 @@ TEST(RuntimeProgram, TextsWithEscapes) {
   ASSERT_TRUE(program);
   EXPECT_STREQ(tw_program_name(program.get()), "a\"\\A\xc3\xa9\xf0\x9f\x98\x80\n");
 }
+
+} // namespace runtime_program_test

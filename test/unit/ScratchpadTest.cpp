@@ -27,6 +27,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
 
+namespace scratchpad_test {
+
 using namespace tilewright;
 using llvm::formatv;
 
@@ -384,3 +386,5 @@ TEST(Scratchpad, TheUnitIsBusyAsThePlanSays) {
               1.3 * counters.cycles);
   }
 }
+
+} // namespace scratchpad_test

@@ -16,6 +16,8 @@
 #include <cmath>
 #include <limits>
 
+namespace size_versions_test {
+
 using namespace tilewright;
 
 /// The candidate that the tests lead to.
@@ -106,3 +108,5 @@ TEST(SizeVersions, PrintsTests) {
   EXPECT_EQ(toJSON(tests),
             llvm::json::Value(llvm::json::Object{{"dimension", 1}, {"at_most", 96}, {"yes", 1}, {"no", 0}}));
 }
+
+} // namespace size_versions_test

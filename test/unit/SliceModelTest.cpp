@@ -20,6 +20,8 @@
 #include "tilewright/Target.h"
 #include <set>
 
+namespace slice_model_test {
+
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::test;
@@ -234,3 +236,5 @@ TEST(SliceModel, RegistersOfIssueSlots) {
       EXPECT_EQ(blocksInRegisters(*narrow, registers, 32, subgroups), together / subgroups)
           << registers << " " << subgroups;
 }
+
+} // namespace slice_model_test

@@ -8,6 +8,8 @@
 #include "core/Pipelines/Executable.h"
 #include "gtest/gtest.h"
 
+namespace status_test {
+
 using namespace tilewright;
 
 namespace {
@@ -32,3 +34,5 @@ TEST(Status, SaysWhatIsWrongAndWhatWouldBeRight) {
 }
 
 } // namespace
+
+} // namespace status_test

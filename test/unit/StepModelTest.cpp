@@ -14,6 +14,8 @@
 #include "core/CostModel/Time/StepModel.h"
 #include <gtest/gtest.h>
 
+namespace step_model_test {
+
 using namespace tilewright;
 
 TEST(StepModel, TheBusiestResourceWhereTheChainIsShort) {
@@ -82,3 +84,5 @@ TEST(StepModel, AFullResourceMakesOthersWait) {
     before = now;
   }
 }
+
+} // namespace step_model_test

@@ -8,6 +8,8 @@
 #include "core/CostModel/Schedules/SumChains.h"
 #include "gtest/gtest.h"
 
+namespace sum_chains_test {
+
 using tilewright::SumChains;
 
 namespace {
@@ -48,3 +50,5 @@ TEST(SumChains, LoopsOverTapsBeginChainsThatAreLongEnough) {
 }
 
 } // namespace
+
+} // namespace sum_chains_test

@@ -8,6 +8,8 @@
 #include "core/Proof/Sums.h"
 #include "gtest/gtest.h"
 
+namespace sums_test {
+
 using namespace tilewright::proof;
 
 /// A program with so many additions in a row at one place.
@@ -36,3 +38,5 @@ TEST(Sums, WhatStandsElsewhereIsNotCounted) {
   EXPECT_EQ(log.reassociated(), 0u);
   EXPECT_EQ(log.gaps.size(), 1u);
 }
+
+} // namespace sums_test

@@ -9,6 +9,8 @@
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 
+namespace tap_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -100,3 +102,5 @@ TEST(TapModel, GathersSaveNothingOverScalars) {
 }
 
 } // namespace
+
+} // namespace tap_model_test

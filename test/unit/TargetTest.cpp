@@ -19,6 +19,8 @@
 #include "tilewright/Explain.h"
 #include <gtest/gtest.h>
 
+namespace target_test {
+
 using namespace tilewright;
 
 namespace {
@@ -174,3 +176,5 @@ TEST(DecisionLog, CollectsWhileItLives) {
   }
   EXPECT_EQ(DecisionLog::of(&context), nullptr);
 }
+
+} // namespace target_test

@@ -15,6 +15,8 @@
 #include "core/CostModel/Copies/TileArrangement.h"
 #include "gtest/gtest.h"
 
+namespace tile_arrangement_test {
+
 using namespace tilewright;
 
 namespace {
@@ -64,3 +66,5 @@ TEST(SectorsTouched, OnceWhereNothingTurns) {
 }
 
 } // namespace
+
+} // namespace tile_arrangement_test

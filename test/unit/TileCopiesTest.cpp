@@ -17,6 +17,8 @@
 #include "gtest/gtest.h"
 #include <cmath>
 
+namespace tile_copies_test {
+
 using namespace tilewright;
 
 namespace {
@@ -146,3 +148,5 @@ TEST(TileCopies, TilesAtEdgesCountAsWhatExists) {
   EXPECT_GT(part.coreClocks, whole.coreClocks); // zeros
   EXPECT_DOUBLE_EQ(planTileCopies(tile, 48, 96, false, true, cores, chip).coreClocks, whole.coreClocks);
 }
+
+} // namespace tile_copies_test

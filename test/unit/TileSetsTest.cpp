@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 #include <random>
 
+namespace tile_sets_test {
+
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
@@ -188,3 +190,5 @@ TEST(TileSets, BoxesHoldWhatIsTouched) {
     }
   }
 }
+
+} // namespace tile_sets_test

@@ -15,6 +15,8 @@
 #include <random>
 #include <set>
 
+namespace tiled_dimensions_test {
+
 using namespace tilewright;
 
 TEST(TiledDimensions, SectorsAreThoseOfASet) {
@@ -32,3 +34,5 @@ TEST(TiledDimensions, SectorsAreThoseOfASet) {
         << rows << " x " << rowBytes << ", " << cols << " x " << colBytes;
   }
 }
+
+} // namespace tiled_dimensions_test

@@ -26,6 +26,8 @@
 #include "llvm/Target/TargetMachine.h"
 #include <gtest/gtest.h>
 
+namespace unit_emission_test {
+
 using namespace tilewright;
 
 namespace {
@@ -97,3 +99,5 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
   }
   EXPECT_GT(emitted, 0);
 }
+
+} // namespace unit_emission_test

@@ -15,6 +15,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
 
+namespace unit_match_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -69,3 +71,5 @@ TEST_F(UnitMatch, UnitsThatRoundAreForTheFastContractAlone) {
   EXPECT_TRUE(takesElements(unit, c, {/*fast=*/true}));
   EXPECT_FALSE(takesElements(unit, c, {/*fast=*/true, /*mayReassociate=*/false}));
 }
+
+} // namespace unit_match_test

@@ -28,6 +28,8 @@
 #include <map>
 #include <random>
 
+namespace unit_model_test {
+
 using namespace tilewright;
 
 namespace {
@@ -359,3 +361,5 @@ TEST(UnitModel, ASparseUnitReadsWhatItsIndexSays) {
   }
   EXPECT_GE(sparse, 14 + 8 + 2 * 10 + 40 + 48); // of CDNA3, RDNA4, mma.sp, wgmma.sp and tcgen05.mma.sp
 }
+
+} // namespace unit_model_test

@@ -13,6 +13,8 @@
 #include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 
+namespace vector_transpose_test {
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -87,3 +89,5 @@ TEST(VectorTranspose, RowsBecomeColumns) {
 }
 
 } // namespace
+
+} // namespace vector_transpose_test

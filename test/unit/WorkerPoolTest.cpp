@@ -16,6 +16,8 @@
 #include "gtest/gtest.h"
 #include <atomic>
 
+namespace worker_pool_test {
+
 using namespace tilewright;
 
 namespace {
@@ -71,3 +73,5 @@ TEST(WorkerPool, ACrashIsOneOfWhoWaits) {
 }
 
 } // namespace
+
+} // namespace worker_pool_test

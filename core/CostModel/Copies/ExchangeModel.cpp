@@ -18,7 +18,6 @@
 #include <numeric>
 #include <optional>
 
-using namespace llvm;
 using namespace tilewright;
 
 /// Choices of a lane for every 4 bytes that it sends: what it keeps, what it sends, and where both belong.
@@ -52,7 +51,7 @@ static Point distance(Point to, const Point &from) {
 }
 
 /// By how much bit `bit` of an element's number moves it; nullopt: not all by the same.
-static std::optional<Point> stepOf(ArrayRef<Point> elements, unsigned bit) {
+static std::optional<Point> stepOf(llvm::ArrayRef<Point> elements, unsigned bit) {
   std::optional<Point> step;
   for (size_t e = 0; e < elements.size(); ++e) {
     if (!(e >> bit & 1))
@@ -75,7 +74,7 @@ SharedPoints tilewright::exchanged(SharedPoints points, const LaneExchange &exch
   }
   if (exchange.order.empty())
     return points;
-  SmallVector<Point> elements;
+  llvm::SmallVector<Point> elements;
   for (int64_t e : exchange.order)
     elements.push_back(points.elements[e]);
   points.elements = std::move(elements);
@@ -93,8 +92,8 @@ SharedPoints tilewright::pointsOf(const Layout &layout) {
   return points;
 }
 
-SmallVector<LaneRun> tilewright::longestRuns(unsigned count, function_ref<bool(LaneRun run)> fits) {
-  SmallVector<LaneRun> runs;
+llvm::SmallVector<LaneRun> tilewright::longestRuns(unsigned count, llvm::function_ref<bool(LaneRun run)> fits) {
+  llvm::SmallVector<LaneRun> runs;
   for (unsigned e = 0; e < count; e += runs.back().count) {
     LaneRun run{e, 16};
     while (run.count > 1 && !(e + run.count <= count && fits(run)))
@@ -104,8 +103,8 @@ SmallVector<LaneRun> tilewright::longestRuns(unsigned count, function_ref<bool(L
   return runs;
 }
 
-SmallVector<LaneRun> tilewright::runsOfRows(const SharedPoints &places, int64_t elementBytes, int64_t multiple,
-                                            int64_t maxBytes) {
+llvm::SmallVector<LaneRun> tilewright::runsOfRows(const SharedPoints &places, int64_t elementBytes, int64_t multiple,
+                                                  int64_t maxBytes) {
   return longestRuns(places.elements.size(), [&](LaneRun run) {
     const Point &first = places.elements[run.first];
     if (run.count > multiple || run.count * elementBytes > maxBytes || first.back() % run.count != 0 ||
@@ -122,9 +121,9 @@ SmallVector<LaneRun> tilewright::runsOfRows(const SharedPoints &places, int64_t 
 }
 
 /// Distinct sectors of these elements of all workers.
-static size_t sectorsOf(const SharedPoints &places, ArrayRef<Point> elements, int64_t elementBytes,
+static size_t sectorsOf(const SharedPoints &places, llvm::ArrayRef<Point> elements, int64_t elementBytes,
                         int64_t sectorBytes) {
-  SmallVector<Point> sectors;
+  llvm::SmallVector<Point> sectors;
   for (const Point &element : elements)
     for (size_t worker = 0; worker < size_t(1) << places.bits.size(); ++worker) {
       Point place = element;
@@ -139,8 +138,8 @@ static size_t sectorsOf(const SharedPoints &places, ArrayRef<Point> elements, in
 }
 
 /// The order in which neighbours of a row follow each other.
-static SmallVector<int64_t> inRows(ArrayRef<Point> elements) {
-  SmallVector<int64_t> order(elements.size());
+static llvm::SmallVector<int64_t> inRows(llvm::ArrayRef<Point> elements) {
+  llvm::SmallVector<int64_t> order(elements.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::stable_sort(order, [&](int64_t a, int64_t b) { return elements[a] < elements[b]; });
   return order;
@@ -148,15 +147,15 @@ static SmallVector<int64_t> inRows(ArrayRef<Point> elements) {
 
 LaneExchange tilewright::planExchange(const SharedPoints &places, int64_t elementBytes, unsigned laneBits,
                                       const ExchangePrices &prices,
-                                      function_ref<SmallVector<LaneRun>(const LaneExchange &)> runsAfter) {
+                                      llvm::function_ref<llvm::SmallVector<LaneRun>(const LaneExchange &)> runsAfter) {
   size_t count = places.elements.size();
-  double words = double(divideCeil(count * elementBytes, 8)); // half of what a lane has
+  double words = double(llvm::divideCeil(count * elementBytes, 8)); // half of what a lane has
   auto price = [&](LaneExchange &exchange) {
     SharedPoints own = exchanged(places, exchange);
     exchange.sectors = 0;
-    SmallVector<Point> seen; // elements at one place are accessed once
+    llvm::SmallVector<Point> seen; // elements at one place are accessed once
     for (LaneRun run : runsAfter(exchange)) {
-      ArrayRef<Point> elements = ArrayRef(own.elements).slice(run.first, run.count);
+      llvm::ArrayRef<Point> elements = llvm::ArrayRef(own.elements).slice(run.first, run.count);
       if (llvm::is_contained(seen, elements.front()))
         continue;
       seen.push_back(elements.front());
@@ -167,7 +166,7 @@ LaneExchange tilewright::planExchange(const SharedPoints &places, int64_t elemen
   };
   LaneExchange best;
   price(best);
-  if (count < 2 || !isPowerOf2_64(count))
+  if (count < 2 || !llvm::isPowerOf2_64(count))
     return best;
   size_t least = sectorsOf(places, places.elements, elementBytes, prices.sectorBytes);
   for (bool improves = true; improves && best.sectors > least;) {

@@ -14,7 +14,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-using namespace llvm;
 using namespace tilewright;
 
 /// Swaps beyond which no lane's choice is looked for: each one is a choice for every word.
@@ -22,8 +21,8 @@ static constexpr size_t mostSwaps = 2;
 
 /// Clocks of the first subgroup's first run. Any other run, or another subgroup, flips the same bits of all addresses
 /// and so takes as many: sums of bits that are apart are XORs, and so is a swizzle.
-static BankClocks clocksOf(const LaneWrites &writes, ArrayRef<RunSwap> swaps, const Memory &memory) {
-  SmallVector<int64_t> addresses;
+static BankClocks clocksOf(const LaneWrites &writes, llvm::ArrayRef<RunSwap> swaps, const Memory &memory) {
+  llvm::SmallVector<int64_t> addresses;
   for (int64_t lane = 0; lane < std::min(writes.lanes, int64_t(1) << writes.bits.size()); ++lane) {
     int64_t offset = 0;
     for (auto [b, bit] : llvm::enumerate(writes.bits))
@@ -39,10 +38,10 @@ static BankClocks clocksOf(const LaneWrites &writes, ArrayRef<RunSwap> swaps, co
 }
 
 /// Distances at which every run has a partner and which no lane's bit has; empty where bits are not apart.
-static SmallVector<int64_t> stepsOf(const LaneWrites &writes) {
+static llvm::SmallVector<int64_t> stepsOf(const LaneWrites &writes) {
   int64_t lanes = 0, used = 0;
   for (int64_t bit : writes.bits) {
-    if (bit < 0 || (bit && !isPowerOf2_64(bit)) || (lanes & bit))
+    if (bit < 0 || (bit && !llvm::isPowerOf2_64(bit)) || (lanes & bit))
       return {};
     lanes |= bit;
   }
@@ -50,7 +49,7 @@ static SmallVector<int64_t> stepsOf(const LaneWrites &writes) {
     used |= run;
   if (used & lanes)
     return {};
-  SmallVector<int64_t> steps;
+  llvm::SmallVector<int64_t> steps;
   for (int64_t step = writes.width; step <= used; step *= 2)
     if (llvm::all_of(writes.runs, [&](int64_t run) { return llvm::is_contained(writes.runs, run ^ step); }))
       steps.push_back(step);
@@ -62,8 +61,8 @@ RunOrder tilewright::orderRuns(const LaneWrites &writes, const Memory &memory, d
   if (memory.banks <= 0 || memory.bankBytes <= 0)
     return best;
   best.clocks = clocksOf(writes, {}, memory);
-  double words = double(divideCeil(writes.width, 4)); // of a lane's register each
-  SmallVector<int64_t> steps = stepsOf(writes);
+  double words = double(llvm::divideCeil(writes.width, 4)); // of a lane's register each
+  llvm::SmallVector<int64_t> steps = stepsOf(writes);
   auto time = [&](const RunOrder &order) {
     return order.clocks.taken + order.swaps.size() * words / std::max(1.0, issueSlots);
   };

@@ -21,7 +21,6 @@
 #include <optional>
 #include <set>
 
-using namespace llvm;
 using namespace tilewright;
 
 /// Where a lane that transposes blocks writes its first one, as row and byte: lanes along the array, then along the
@@ -75,7 +74,7 @@ private:
 } // namespace
 
 LaneAddresses Arrangements::writesOf(const StagedTile &tile, int64_t piece) const {
-  SmallVector<int64_t> addresses;
+  llvm::SmallVector<int64_t> addresses;
   for (int64_t lane = 0; lane < use.lanes; ++lane) {
     int64_t row = lane * piece / use.rowBytes, column = lane * piece % use.rowBytes;
     if (use.transposed)
@@ -87,7 +86,7 @@ LaneAddresses Arrangements::writesOf(const StagedTile &tile, int64_t piece) cons
 }
 
 LaneAddresses Arrangements::readsOf(int64_t padding) const {
-  SmallVector<int64_t> addresses;
+  llvm::SmallVector<int64_t> addresses;
   auto at = [&](int64_t row, int64_t bytes) { addresses.push_back(row * pitch(padding) + bytes); };
   if (use.matrices) {
     for (int64_t row = 0; row < std::min<int64_t>(8, use.rows); ++row)
@@ -124,7 +123,7 @@ std::optional<BankClocks> Arrangements::clocksOf(const StagedTile &tile, int64_t
     read = reads.emplace(tile.padding, readsOf(tile.padding)).first;
   // Narrower writes are as many more, none of them wasted; of a small tile lanes that would idle take a part.
   int64_t bytes = std::min(use.lanes * 16, use.rows * use.rowBytes), written = piece * int64_t(write->second.size());
-  int64_t rounds = std::clamp<int64_t>(divideCeil(bytes, std::max<int64_t>(1, written)), 1, 16 / piece);
+  int64_t rounds = std::clamp<int64_t>(llvm::divideCeil(bytes, std::max<int64_t>(1, written)), 1, 16 / piece);
   if (write->second.leastClocks(piece, memory) * rounds + read->second.leastClocks(readWidth, memory) * 2 >= most)
     return std::nullopt;
   const int64_t mask = ((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase;
@@ -157,8 +156,9 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   // Segments of 16 bytes, larger ones, or as small as the reads; moved by the number of the row, of pairs of rows, of
   // fours, or of as many as fill all banks. They stay inside a row; or, where lanes write blocks into rows that are
   // apart, inside as many rows as all banks hold.
-  int64_t log = Log2_64(use.rowBytes);
-  int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
+  int64_t log = llvm::Log2_64(use.rowBytes);
+  int64_t skips =
+      std::max<int64_t>(2, int64_t(llvm::Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
   auto swizzles = [&](int64_t near, int64_t beside, int64_t span, bool again = false) {
     for (int64_t base : {4, 5, 6, 3, 2}) {
       if ((int64_t(1) << base) < (use.matrices ? 16 : readBytes)) // reads stay whole

@@ -14,7 +14,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-using namespace llvm;
 using namespace tilewright;
 
 /// Lanes whose words fill all banks once.
@@ -22,11 +21,11 @@ static int64_t lanesAtATime(int64_t width, const Memory &memory) {
   return std::max<int64_t>(1, memory.banks * memory.bankBytes / width);
 }
 
-BankClocks tilewright::bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
+BankClocks tilewright::bankClocks(llvm::ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
   size_t group = lanesAtATime(width, memory);
   BankClocks clocks;
-  SmallVector<int64_t, 64> words;
-  SmallVector<int64_t, 64> inBank;
+  llvm::SmallVector<int64_t, 64> words;
+  llvm::SmallVector<int64_t, 64> inBank;
   for (size_t first = 0; first < addresses.size(); first += group) {
     words.clear();
     inBank.assign(memory.banks, 0);
@@ -47,8 +46,8 @@ namespace {
 class Basis {
 public:
   void add(uint64_t vector) {
-    for (; vector; vector ^= byBit[Log2_64(vector)])
-      if (uint64_t &own = byBit[Log2_64(vector)]; !own) {
+    for (; vector; vector ^= byBit[llvm::Log2_64(vector)])
+      if (uint64_t &own = byBit[llvm::Log2_64(vector)]; !own) {
         own = vector;
         ++rank;
         return;
@@ -63,11 +62,11 @@ private:
 
 /// Whether words and banks of accesses of `width` bytes, aligned to that, are bits of the address.
 static bool areBits(int64_t width, const Memory &memory) {
-  return isPowerOf2_64(width) && isPowerOf2_64(memory.banks) && isPowerOf2_64(memory.bankBytes);
+  return llvm::isPowerOf2_64(width) && llvm::isPowerOf2_64(memory.banks) && llvm::isPowerOf2_64(memory.bankBytes);
 }
 
-LaneAddresses::LaneAddresses(SmallVector<int64_t> addresses) : count(addresses.size()) {
-  bool isLinear = isPowerOf2_64(count) && addresses.front() == 0;
+LaneAddresses::LaneAddresses(llvm::SmallVector<int64_t> addresses) : count(addresses.size()) {
+  bool isLinear = llvm::isPowerOf2_64(count) && addresses.front() == 0;
   for (size_t lane = 1; isLinear && lane < count; ++lane) {
     size_t rest = lane & (lane - 1); // all its bits but the lowest
     if (!rest)
@@ -83,17 +82,17 @@ LaneAddresses::LaneAddresses(SmallVector<int64_t> addresses) : count(addresses.s
 }
 
 int64_t LaneAddresses::leastClocks(int64_t width, const Memory &memory) const {
-  return divideCeil(int64_t(count), lanesAtATime(width, memory));
+  return llvm::divideCeil(int64_t(count), lanesAtATime(width, memory));
 }
 
-BankClocks LaneAddresses::clocks(int64_t width, const Memory &memory, function_ref<int64_t(int64_t)> move) const {
-  SmallVector<int64_t, 8> moved = map_to_vector<8>(bases, move);
+BankClocks LaneAddresses::clocks(int64_t width, const Memory &memory, llvm::function_ref<int64_t(int64_t)> move) const {
+  llvm::SmallVector<int64_t, 8> moved = llvm::map_to_vector<8>(bases, move);
   auto isAligned = [&](int64_t address) { return width <= memory.bankBytes || address % width == 0; };
-  if (!listed.empty() || count == 0 || !areBits(width, memory) || !all_of(moved, isAligned)) {
-    SmallVector<int64_t> addresses(listed);
+  if (!listed.empty() || count == 0 || !areBits(width, memory) || !llvm::all_of(moved, isAligned)) {
+    llvm::SmallVector<int64_t> addresses(listed);
     for (size_t lane = 0; listed.empty() && lane < count; ++lane) {
       addresses.push_back(0);
-      for (auto [bit, base] : enumerate(bases))
+      for (auto [bit, base] : llvm::enumerate(bases))
         addresses.back() ^= lane >> bit & 1 ? base : 0;
     }
     for (int64_t &address : addresses)
@@ -101,13 +100,13 @@ BankClocks LaneAddresses::clocks(int64_t width, const Memory &memory, function_r
     return bankClocks(addresses, width, memory);
   }
   // Other groups of lanes are the first one moved by an XOR, which moves whole banks.
-  int64_t groupBits = std::min<int64_t>(moved.size(), Log2_64(lanesAtATime(width, memory)));
+  int64_t groupBits = std::min<int64_t>(moved.size(), llvm::Log2_64(lanesAtATime(width, memory)));
   Basis words, banks;
   auto add = [&](int64_t address) {
     words.add(address / memory.bankBytes);
     banks.add(address / memory.bankBytes % memory.banks);
   };
-  for (int64_t base : ArrayRef(moved).take_front(groupBits))
+  for (int64_t base : llvm::ArrayRef(moved).take_front(groupBits))
     add(base);
   for (int64_t byte = memory.bankBytes; byte < width; byte *= 2)
     add(byte);

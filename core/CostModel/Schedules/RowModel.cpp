@@ -76,7 +76,7 @@ RowTask tilewright::rowTaskOf(const RowReduction &rows, int64_t sectorBytes) {
 }
 
 /// Registers that a lane of such a kernel takes, at most; of a fused row-wise reduction beside its elements.
-static constexpr int64_t registersOfLane = 32;
+static constexpr int64_t registersOfKernel = 32;
 /// Elements of a lane in one segment of a row, where a row comes in several, or twice as many: two or four vectors of
 /// f32.
 static constexpr int64_t segmentElements = 8;
@@ -97,7 +97,7 @@ static std::optional<RowPlan> bestOfSubgroups(const RowTask &task, const TargetD
   if (!global || task.rows <= 0 || task.pieces <= 0 || task.length <= 0)
     return std::nullopt;
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
-  int64_t resident = file ? file->entries / registersOfLane : hierarchy.subgroups * hierarchy.lanes;
+  int64_t resident = file ? file->entries / registersOfKernel : hierarchy.subgroups * hierarchy.lanes;
   auto waves = [&](int64_t blocks, int64_t lanes) {
     double atATime = double(hierarchy.blocks) * std::max<int64_t>(1, resident / lanes);
     return std::max(1.0, double(blocks) / atATime);
@@ -211,7 +211,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
       for (int64_t bytes : *arrays)
         if (keepsInputs || arrays == &task.between)
           scratchpad += llvm::alignTo(rows * padded * bytes, scratchpadGranule);
-    int64_t registers = registersOfLane + llvm::divideCeil(elements * task.registerBytes, own->entryBytes);
+    int64_t registers = registersOfKernel + llvm::divideCeil(elements * task.registerBytes, own->entryBytes);
     if (plan.segments > 1) // what is summed of the segments before
       registers += elements * task.sums;
     if (scratchpad > hierarchy.scratchpadBytes || registers > own->entries || lanes * registers > file->entries)

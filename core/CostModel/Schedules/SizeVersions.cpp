@@ -19,7 +19,6 @@
 #include <numeric>
 #include <optional>
 
-using namespace llvm;
 using namespace tilewright;
 
 /// The smallest dynamic size, but for 1, that is assumed: a side of the blocks that matrix units work on. Fewer
@@ -36,22 +35,22 @@ static constexpr unsigned mostPoints = 1024, mostScouts = 128;
 /// Candidates that are kept for each point of the second one.
 static constexpr unsigned keptAtScout = 3;
 
-using Sizes = SmallVector<int64_t, 4>;
+using Sizes = llvm::SmallVector<int64_t, 4>;
 
-json::Value tilewright::toJSON(ArrayRef<SizeTest> tests, unsigned first) {
+llvm::json::Value tilewright::toJSON(llvm::ArrayRef<SizeTest> tests, unsigned first) {
   const SizeTest &test = tests[first];
   if (test.isVersion())
     return int64_t(test.version);
-  return json::Object{{"dimension", test.dim},
-                      {"at_most", test.atMost},
-                      {"yes", toJSON(tests, test.yes)},
-                      {"no", toJSON(tests, test.no)}};
+  return llvm::json::Object{{"dimension", test.dim},
+                            {"at_most", test.atMost},
+                            {"yes", toJSON(tests, test.yes)},
+                            {"no", toJSON(tests, test.no)}};
 }
 
 /// The sizes of one dimension: powers of a factor, and three quarters of each, of which tiles divide less evenly among
 /// cores. The factor, a power of two, is the smallest for which there are at most `most` combinations.
 static Sizes sizesOfOne(unsigned dimensions, unsigned most) {
-  const unsigned doublings = Log2_64(assumedExtent / smallestExtent);
+  const unsigned doublings = llvm::Log2_64(assumedExtent / smallestExtent);
   for (unsigned step = 1;; step *= 2)
     if (std::pow(2 * (doublings / step) + 1, dimensions) <= most || step * 2 > doublings) {
       Sizes sizes{smallestExtent};
@@ -95,11 +94,12 @@ struct VersionChooser {
   void keepGood(unsigned candidates);
   void chooseCandidates(int64_t most);
   unsigned grow(std::vector<unsigned> here);
-  int64_t border(ArrayRef<unsigned> here, unsigned dim, int64_t below, int64_t above, unsigned yes, unsigned no) const;
+  int64_t border(llvm::ArrayRef<unsigned> here, unsigned dim, int64_t below, int64_t above, unsigned yes,
+                 unsigned no) const;
 
-  double logAt(unsigned candidate, ArrayRef<int64_t> sizes) const { return std::log(price(candidate, sizes)); }
+  double logAt(unsigned candidate, llvm::ArrayRef<int64_t> sizes) const { return std::log(price(candidate, sizes)); }
   /// The version with the smallest product of times at `here`, and the logarithm of that.
-  std::pair<unsigned, double> bestOf(ArrayRef<unsigned> here) const {
+  std::pair<unsigned, double> bestOf(llvm::ArrayRef<unsigned> here) const {
     std::pair<unsigned, double> best{0, std::numeric_limits<double>::infinity()};
     for (unsigned version = 0; version < versions.size(); ++version) {
       double sum = 0;
@@ -110,7 +110,7 @@ struct VersionChooser {
     }
     return best;
   }
-  double leastAt(unsigned point, ArrayRef<unsigned> among) const {
+  double leastAt(unsigned point, llvm::ArrayRef<unsigned> among) const {
     double least = std::numeric_limits<double>::infinity();
     for (unsigned each : among)
       least = std::min(least, times[each][point]);
@@ -120,9 +120,9 @@ struct VersionChooser {
   unsigned dimensions;
   PriceAtSizes price;
   std::vector<Sizes> points;
-  SmallVector<unsigned> kept;             // candidates
+  llvm::SmallVector<unsigned> kept;       // candidates
   std::vector<std::vector<double>> times; // logarithms of kept candidates' seconds at points
-  SmallVector<unsigned> versions;         // of `kept`
+  llvm::SmallVector<unsigned> versions;   // of `kept`
   std::vector<SizeTest> tests;
 };
 } // namespace
@@ -135,13 +135,13 @@ void VersionChooser::keepGood(unsigned candidates) {
       scouts.push_back(Sizes(dimensions, size));
   llvm::append_range(scouts, singles(dimensions));
   for (const Sizes &scout : scouts) {
-    SmallVector<std::pair<double, unsigned>> order;
+    llvm::SmallVector<std::pair<double, unsigned>> order;
     for (unsigned i = 0; i < candidates; ++i)
       order.push_back({price(i, scout), i});
     const size_t count = std::min<size_t>(keptAtScout, order.size());
     std::partial_sort(order.begin(), order.begin() + count, order.end());
-    for (auto [seconds, i] : ArrayRef(order).take_front(count))
-      if (!is_contained(kept, i) && std::isfinite(seconds))
+    for (auto [seconds, i] : llvm::ArrayRef(order).take_front(count))
+      if (!llvm::is_contained(kept, i) && std::isfinite(seconds))
         kept.push_back(i);
   }
   if (kept.empty())
@@ -154,7 +154,7 @@ void VersionChooser::keepGood(unsigned candidates) {
 }
 
 void VersionChooser::chooseCandidates(int64_t most) {
-  SmallVector<unsigned> all(points.size());
+  llvm::SmallVector<unsigned> all(points.size());
   std::iota(all.begin(), all.end(), 0);
   while (int64_t(versions.size()) < most) {
     // Where another one is the fastest, by how much in all.
@@ -179,7 +179,7 @@ void VersionChooser::chooseCandidates(int64_t most) {
       break;
     versions.push_back(*best);
     // The ones before may be others now.
-    for (unsigned &each : MutableArrayRef(versions).drop_back(versions.size() > 1 ? 0 : 1)) {
+    for (unsigned &each : llvm::MutableArrayRef(versions).drop_back(versions.size() > 1 ? 0 : 1)) {
       auto product = [&] {
         double sum = 0;
         for (unsigned point : all)
@@ -202,7 +202,7 @@ void VersionChooser::chooseCandidates(int64_t most) {
 
 /// The largest size along `dim`, between `below` and `above`, at which `yes` is not slower than `no` for what is there
 /// of the other sizes.
-int64_t VersionChooser::border(ArrayRef<unsigned> here, unsigned dim, int64_t below, int64_t above, unsigned yes,
+int64_t VersionChooser::border(llvm::ArrayRef<unsigned> here, unsigned dim, int64_t below, int64_t above, unsigned yes,
                                unsigned no) const {
   std::vector<Sizes> others;
   for (unsigned point : here)
@@ -274,7 +274,7 @@ SizeVersions tilewright::chooseVersions(unsigned candidates, unsigned dimensions
   std::vector<unsigned> all(chooser.points.size());
   std::iota(all.begin(), all.end(), 0);
   chooser.grow(std::move(all));
-  SmallVector<int> numbers(chooser.versions.size(), -1);
+  llvm::SmallVector<int> numbers(chooser.versions.size(), -1);
   for (unsigned version = 0; version < numbers.size(); ++version)
     if (version == 0 || llvm::any_of(chooser.tests, [&](const SizeTest &test) {
           return test.isVersion() && test.version == version;

@@ -271,7 +271,7 @@ int64_t TileProgramPlan::stagesOf(const TileProgram &program, Operation *root, b
 }
 
 /// Clocks in which the backing memory moves each array that others see once; of dynamic sizes nothing is known.
-static double clocksOfArrays(const TileProgram &program, const Memory &global) {
+static double clocksOfProgram(const TileProgram &program, const Memory &global) {
   llvm::SmallDenseSet<Value> arrays;
   double bytes = 0;
   for (const auto &[op, statement] : program.statements)
@@ -465,7 +465,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
   plan.seconds =
-      secondsOf(grid.clocks(ofTile + drainClocks(chip), clocksOfArrays(program, *chip.graph().backing()), chip), chip);
+      secondsOf(grid.clocks(ofTile + drainClocks(chip), clocksOfProgram(program, *chip.graph().backing()), chip), chip);
   return true;
 }
 

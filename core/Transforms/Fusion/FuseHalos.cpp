@@ -31,12 +31,6 @@ using namespace tilewright;
 
 namespace {
 
-/// Whether a unit may compute the nest: it has a dimension of the result for each of two operands.
-bool isProduct(const Nest &nest) {
-  FailureOr<Contraction> contraction = recognizeContraction(nest);
-  return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
-}
-
 /// Whether its terms lie in windows that move with the result: each loop over terms shares an index of a load with a
 /// loop of the result. Others are sums over dimensions, which programs of rows fuse with what uses them.
 bool isWindow(const Stencil &stencil) {

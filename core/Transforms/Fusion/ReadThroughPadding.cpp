@@ -32,12 +32,10 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Whether a unit may compute the nest: it has a dimension of the result for each of two operands.
-static bool isProduct(AffineForOp root) {
+/// Whether a unit may compute the nest at `root`.
+static bool computesProduct(AffineForOp root) {
   FailureOr<Nest> nest = analyzeNest(root);
-  FailureOr<Contraction> contraction =
-      succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
-  return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
+  return succeeded(nest) && isProduct(*nest);
 }
 
 /// What begins to write a sum that a unit may compute, and that `nest`, which is after it in its block, reads; null if
@@ -51,7 +49,7 @@ static Operation *productBefore(AffineForOp nest) {
         writers.push_back(nest->getBlock()->findAncestorOpInBlock(*user));
     auto computes = [](Operation *writer) {
       auto root = dyn_cast_or_null<AffineForOp>(writer);
-      return root && isProduct(root);
+      return root && computesProduct(root);
     };
     if (!llvm::any_of(writers, computes) || llvm::is_contained(writers, nullptr))
       return;
@@ -162,7 +160,7 @@ struct ReadThroughPadding : tilewright::impl::ReadThroughPaddingBase<ReadThrough
         readers.remove(buffer->getBlock()->findAncestorOpInBlock(*user));
     SmallVector<AffineForOp> nests;
     for (Operation *reader : readers)
-      if (auto root = dyn_cast_or_null<AffineForOp>(reader); root && !isProduct(root))
+      if (auto root = dyn_cast_or_null<AffineForOp>(reader); root && !computesProduct(root))
         nests.push_back(root);
     if (nests.empty())
       return;

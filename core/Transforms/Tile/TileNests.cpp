@@ -40,7 +40,7 @@ static constexpr size_t mostIndices = 3;
 /// The number of a loop of the nest while it is being cut.
 static constexpr StringLiteral numberAttr = "tile.number";
 
-static std::optional<int64_t> numberOf(Operation *loop, StringRef name) {
+static std::optional<int64_t> loopNumber(Operation *loop, StringRef name) {
   auto number = loop->getAttrOfType<IntegerAttr>(name);
   return number ? std::optional(number.getInt()) : std::nullopt;
 }
@@ -57,7 +57,7 @@ public:
         starts(this->chain.size()), last(this->chain.size()) {
     for (tile::TiledLoopAttr cut : schedule.getLoops())
       for (unsigned d = 0; d < this->chain.size(); ++d)
-        if (*numberOf(this->chain[d], numberAttr) == cut.getLoop())
+        if (*loopNumber(this->chain[d], numberAttr) == cut.getLoop())
           order.push_back(d);
   }
 
@@ -65,7 +65,7 @@ public:
   void write(OpBuilder &builder) { tiles(builder, 0); }
 
 private:
-  tile::TiledLoopAttr cutOf(unsigned d) const { return schedule.tiled(*numberOf(chain[d], numberAttr)); }
+  tile::TiledLoopAttr cutOf(unsigned d) const { return schedule.tiled(*loopNumber(chain[d], numberAttr)); }
   void tiles(OpBuilder &builder, unsigned nth);
   Value memberOf(OpBuilder &builder, unsigned nth);
   void points(OpBuilder &builder, unsigned d, IRMapping &mapping);
@@ -238,7 +238,7 @@ static SmallVector<AffineForOp> chainFrom(AffineForOp root, tile::ScheduleAttr s
   size_t length = 0;
   for (AffineForOp loop = root; loop;) {
     chain.push_back(loop);
-    auto number = numberOf(loop, numberAttr);
+    auto number = loopNumber(loop, numberAttr);
     if (number && schedule.tiled(*number))
       length = chain.size();
     loop = loopInside(loop);
@@ -314,7 +314,8 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
   if (isGrid || schedule.getLoops().empty())
     tiles.push_back(&parallel.getBody().front());
   parallel->walk([&](AffineForOp loop) {
-    if (!isGrid && !schedule.getLoops().empty() && numberOf(loop, tile::atAttr) == schedule.getLoops().back().getLoop())
+    if (!isGrid && !schedule.getLoops().empty() &&
+        loopNumber(loop, tile::atAttr) == schedule.getLoops().back().getLoop())
       tiles.push_back(loop.getBody());
   });
   auto isInside = [&](Operation *op) {
@@ -357,7 +358,7 @@ static std::optional<Grid> gridOf(Operation *last, tile::ScheduleAttr schedule) 
   bool isSpread = schedule.getPlacements().empty() && !schedule.getLoops().empty();
   for (tile::TiledLoopAttr cut : schedule.getLoops())
     last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-      if (numberOf(loop, numberAttr) != cut.getLoop())
+      if (loopNumber(loop, numberAttr) != cut.getLoop())
         return;
       isSpread &= cut.getSpread();
       AffineMap bound = loop.getUpperBoundMap();
@@ -495,7 +496,7 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, TileRefusal 
   for (bool changed = true; changed;) {
     changed = false;
     parallel->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-      auto number = numberOf(loop, numberAttr);
+      auto number = loopNumber(loop, numberAttr);
       if (!number)
         return WalkResult::advance();
       SmallVector<AffineForOp> chain = chainFrom(loop, schedule);

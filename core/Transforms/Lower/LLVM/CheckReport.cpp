@@ -38,13 +38,13 @@ CheckReport::CheckReport(func::FuncOp body, std::string name, func::FuncOp arena
     makeTaker(arena);
 }
 
-static Value fieldOf(OpBuilder &builder, Location loc, Value slot, int32_t field) {
+static Value addressOfField(OpBuilder &builder, Location loc, Value slot, int32_t field) {
   return LLVM::GEPOp::create(builder, loc, slot.getType(), builder.getI64Type(), slot, ArrayRef<LLVM::GEPArg>{field});
 }
 
 void CheckReport::initialise(OpBuilder &builder, Location loc, Value page) {
   LLVM::StoreOp::create(builder, loc, LLVM::ZeroOp::create(builder, loc, page.getType()),
-                        fieldOf(builder, loc, page, fieldsAt));
+                        addressOfField(builder, loc, page, fieldsAt));
 }
 
 /// The address of the three fields; null where there is no memory for them.
@@ -56,7 +56,7 @@ Value CheckReport::slotOf(OpBuilder &builder, func::FuncOp arena) {
   int32_t back = fieldsAt - static_cast<int32_t>(pageBytes / int64_t(sizeof(int64_t)));
   Value null = LLVM::ZeroOp::create(builder, loc, pointer);
   Value isNull = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, begin, null);
-  return LLVM::SelectOp::create(builder, loc, isNull, null, fieldOf(builder, loc, begin, back));
+  return LLVM::SelectOp::create(builder, loc, isNull, null, addressOfField(builder, loc, begin, back));
 }
 
 /// NAME.report(message, code, extent): never inlined, since it runs at the end of a call that failed.
@@ -77,7 +77,7 @@ void CheckReport::makeReport(func::FuncOp arena) {
   func::ReturnOp::create(builder, loc);
   builder.setInsertionPointToStart(write.thenBlock());
   for (auto [field, value] : llvm::enumerate(report.getArguments()))
-    LLVM::StoreOp::create(builder, loc, value, fieldOf(builder, loc, slot, static_cast<int32_t>(field)));
+    LLVM::StoreOp::create(builder, loc, value, addressOfField(builder, loc, slot, static_cast<int32_t>(field)));
 }
 
 /// NAME_failure(found): gives the message and forgets it.
@@ -94,8 +94,8 @@ void CheckReport::makeTaker(func::FuncOp arena) {
   scf::YieldOp::create(builder, loc, null);
   builder.setInsertionPointToStart(read.thenBlock());
   for (int32_t field = 1; field < numFields; ++field) {
-    Value number = LLVM::LoadOp::create(builder, loc, i64, fieldOf(builder, loc, slot, field));
-    LLVM::StoreOp::create(builder, loc, number, fieldOf(builder, loc, take.getArgument(0), field - 1));
+    Value number = LLVM::LoadOp::create(builder, loc, i64, addressOfField(builder, loc, slot, field));
+    LLVM::StoreOp::create(builder, loc, number, addressOfField(builder, loc, take.getArgument(0), field - 1));
   }
   Value message = LLVM::LoadOp::create(builder, loc, pointer, slot);
   LLVM::StoreOp::create(builder, loc, null, slot);

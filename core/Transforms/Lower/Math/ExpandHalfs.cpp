@@ -27,7 +27,7 @@ using namespace mlir;
 
 namespace {
 /// Integer arithmetic on 32 bits.
-struct Words {
+struct HalfWords {
   ImplicitLocOpBuilder b;
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
 
@@ -78,7 +78,7 @@ struct ExpandHalfs : tilewright::impl::ExpandHalfsBase<ExpandHalfs> {
         conversions.push_back(op);
     });
     for (Operation *op : conversions) {
-      Words words{ImplicitLocOpBuilder(op->getLoc(), op)};
+      HalfWords words{ImplicitLocOpBuilder(op->getLoc(), op)};
       Value from = op->getOperand(0), result;
       Type to = op->getResult(0).getType();
       if (isa<arith::ExtFOp>(op)) {

@@ -48,7 +48,6 @@ static constexpr double logTail32[] = {0.333333164, -0.250008106, 0.200023115, -
 static constexpr double logTail64[] = {0.6666666666666666,  0.40000000000004926, 0.28571428569409757,
                                        0.22222222607245173, 0.18181778329158804, 0.15386990123721894,
                                        0.13252117425219573, 0.13235068336695383}; // 1.8e-20
-static constexpr double ln2 = 0.693147180559945309417232121458;
 static constexpr double log2e = 1.44269504088896340735992468100;
 
 MathExpansion::MathExpansion(OpBuilder &builder, Location loc, Type type, const MathInstructions &has)
@@ -137,7 +136,7 @@ MathExpansion::Reduced MathExpansion::reduce(Value x, Value correction) {
   Reduced reduced = roundScaled(x, log2e);
   // The short high part makes the first step exact.
   double high = isDouble ? 0x1.62e42fee00000p-1 : 0.693359375;
-  double low = isDouble ? 1.9082149292705877e-10 : ln2 - high;
+  double low = isDouble ? 1.9082149292705877e-10 : llvm::numbers::ln2 - high;
   reduced.r = fma(reduced.n, constant(-high), x);
   if (correction)
     correction = fma(reduced.n, constant(-low), correction);
@@ -183,7 +182,7 @@ Value MathExpansion::powerOfTwo(const Reduced &reduced, int offset, bool negativ
 
 /// 2^r - 1 for |r| <= 1/2.
 Value MathExpansion::exp2m1OfReduced(Value r) {
-  return isDouble ? expm1OfReduced(mul(r, constant(ln2))) : mul(r, polynomial(r, exp2Tail32));
+  return isDouble ? expm1OfReduced(mul(r, constant(llvm::numbers::ln2))) : mul(r, polynomial(r, exp2Tail32));
 }
 
 /// 0 where `x` is below `bound`, else `value`. A server core was seen to spend 37 ns on a vector that has a denormal
@@ -205,7 +204,7 @@ Value MathExpansion::expByExp2(Value x, Value correction) {
   rest = fma(clamped, constant(log2e - high), rest);
   if (correction)
     rest = fma(correction, constant(log2e), rest);
-  return mul(intrinsic("llvm.exp2", t), fma(rest, constant(ln2), constant(1.0)));
+  return mul(intrinsic("llvm.exp2", t), fma(rest, constant(llvm::numbers::ln2), constant(1.0)));
 }
 
 Value MathExpansion::shortExp(Value x) { return shortExp2(mul(x, constant(log2e))); }
@@ -341,7 +340,7 @@ Value MathExpansion::log(Value x, int base) {
   if (base == 0) {
     // The high part of ln 2 has enough trailing zeros for n * high to be exact.
     double high = isDouble ? 0x1.62e42fee00000p-1 : 0x1.62e400p-1;
-    double low = isDouble ? 1.90821492927058770002e-10 : ln2 - high;
+    double low = isDouble ? 1.90821492927058770002e-10 : llvm::numbers::ln2 - high;
     y = fma(n, constant(high), sub(f, fma(n, constant(-low), rest)));
   } else {
     // The factor splits into a short high part, exact in the product with the high part of f - rest.

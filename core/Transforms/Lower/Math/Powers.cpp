@@ -28,7 +28,6 @@ namespace tilewright {
 static constexpr double logRest32[] = {0.400001526, 0.285470992, 0.234192833}; // 8.5e-12
 static constexpr double logRest64[] = {0.39999999999781249, 0.28571428671817312, 0.22222205052486588,
                                        0.1818325663264978,  0.15321349271930093, 0.14727516374853011}; // 1.7e-18
-static constexpr double ln2 = 0.693147180559945309417232121458;
 
 /// log x of a positive finite x as a sum of two numbers.
 MathExpansion::Pair MathExpansion::logPair(Value x) {
@@ -45,7 +44,7 @@ MathExpansion::Pair MathExpansion::logPair(Value x) {
   double third = isDouble ? 0x1.5555555555555p-1 : 0x1.555556p-1;
   double thirdLow = isDouble ? 0x1.5555555555555p-55 : -0x1.555556p-26;
   double high = isDouble ? 0x1.62e42fee00000p-1 : 0x1.62e400p-1; // n times it is exact
-  double low = isDouble ? 1.90821492927058770002e-10 : ln2 - high;
+  double low = isDouble ? 1.90821492927058770002e-10 : llvm::numbers::ln2 - high;
   Value whole = mul(split.n, constant(high)), twice = add(s, s);
   Value first = add(whole, twice), firstLow = add(sub(whole, first), twice);
   Value second = fma(cube, constant(third), first), secondLow = fma(cube, constant(third), sub(first, second));
@@ -113,14 +112,14 @@ Value MathExpansion::asinh(Value x) {
   Value t = abs(x), square = mul(t, t);
   Value root = math::SqrtOp::create(b, loc, add(square, constant(1)));
   Value small = log1p(add(t, div(square, add(root, constant(1)))));
-  Value large = add(log(t), constant(ln2));
+  Value large = add(log(t), constant(llvm::numbers::ln2));
   return copySign(select(compare(CmpFPredicate::OGT, t, constant(isDouble ? 0x1p30 : 0x1p14)), large, small), x);
 }
 
 Value MathExpansion::acosh(Value x) {
   Value t = sub(x, constant(1)), root = math::SqrtOp::create(b, loc, fma(t, t, add(t, t)));
-  Value y = select(compare(CmpFPredicate::OGT, x, constant(isDouble ? 0x1p30 : 0x1p14)), add(log(x), constant(ln2)),
-                   log1p(add(t, root)));
+  Value y = select(compare(CmpFPredicate::OGT, x, constant(isDouble ? 0x1p30 : 0x1p14)),
+                   add(log(x), constant(llvm::numbers::ln2)), log1p(add(t, root)));
   return select(compare(CmpFPredicate::ULT, x, constant(1)), constant(std::nan("")), y);
 }
 
