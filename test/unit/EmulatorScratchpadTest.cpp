@@ -246,13 +246,13 @@ llvm.func @unequal(%A: !llvm.ptr<1>) attributes {tilewright.kernel} {
   %zero = llvm.mlir.constant(0 : i32) : i32
   %one = llvm.mlir.constant(1 : i32) : i32
   %three = llvm.mlir.constant(3 : i32) : i32
-  %coreCount = llvm.mlir.constant(4 : i32) : i32
+  %cores = llvm.mlir.constant(4 : i32) : i32
   %size = llvm.mlir.constant(32 : i32) : i32
   %pitch = llvm.mlir.constant(32 : i64) : i64
   %buffer = llvm.mlir.addressof @buffer : !llvm.ptr<3>
   %core = llvm.call @tilewright.primitive.block_x() : () -> i32
   %times = llvm.mul %core, %three : i32
-  %more = llvm.urem %times, %coreCount : i32
+  %more = llvm.urem %times, %cores : i32
   llvm.br ^loop(%zero : i32)
 ^loop(%i: i32):
   llvm.call @tilewright.primitive.copy_2d(%buffer, %pitch, %A, %pitch, %size, %size)
@@ -369,7 +369,7 @@ TEST(EmulatorScratchpad, TracesEnginesOverTime) {
   ASSERT_EQ(device.trace().size(), 2 * first);
   for (const TraceEvent &event : llvm::ArrayRef(device.trace()).drop_front(first))
     EXPECT_GE(event.begin, most);
-  // In microseconds, with a name for each core and engine, and for the waits of coreCount that wait.
+  // In microseconds, with a name for each core and engine, and for the waits of cores that wait.
   std::set<uint64_t> waiting;
   for (const TraceEvent &event : device.trace())
     if (event.engine == "wait")
