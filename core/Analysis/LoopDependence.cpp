@@ -183,20 +183,28 @@ bool meetInDifferentIterations(const LinearAccess &a, AffineForOp p, const Linea
   return true;
 }
 
-bool canMerge(AffineForOp p, AffineForOp q) {
-  auto hasTests = [](AffineForOp loop) {
-    return loop->walk([](AffineIfOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  };
-  if (!equalTripCounts(p, q) || hasTests(p) || hasTests(q)) // values are forwarded within one block
+bool hasPlainAccesses(AffineForOp loop) {
+  // Values are forwarded within one block.
+  bool hasTests = loop->walk([](AffineIfOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return !hasTests && accessesBelow(loop);
+}
+
+bool meetInEqualIterations(AffineForOp p, AffineForOp q) {
+  if (!equalTripCounts(p, q))
     return false;
-  auto first = accessesBelow(p), second = accessesBelow(q);
-  if (!first || !second)
-    return false;
-  for (const LinearAccess &a : *first)
-    for (const LinearAccess &b : *second)
-      if (a.memref == b.memref && (a.isStore || b.isStore) && meetInDifferentIterations(a, p, b, q))
+  SmallVector<LinearAccess, 0> accesses = *accessesBelow(q);
+  for (const LinearAccess &b : accesses)
+    for (Operation *user : b.memref.getUsers()) {
+      if (!p->isAncestor(user) || !(b.isStore ? isa<AffineLoadOp, AffineStoreOp>(user) : isa<AffineStoreOp>(user)))
+        continue;
+      if (meetInDifferentIterations(linearAccess(user), p, b, q))
         return false;
+    }
   return true;
+}
+
+bool canMerge(AffineForOp p, AffineForOp q) {
+  return hasPlainAccesses(p) && hasPlainAccesses(q) && meetInEqualIterations(p, q);
 }
 
 bool isParallelLoop(AffineForOp loop, bool mayGather) {

@@ -61,8 +61,16 @@ bool equalTripCounts(mlir::affine::AffineForOp a, mlir::affine::AffineForOp b);
 bool meetInDifferentIterations(const LinearAccess &a, mlir::affine::AffineForOp p, const LinearAccess &b,
                                mlir::affine::AffineForOp q);
 
+/// Whether `loop` has no accesses but those that accessesBelow() lists, and none of them under a test.
+bool hasPlainAccesses(mlir::affine::AffineForOp loop);
+
+/// Whether two loops of plain accesses run equally often, and touch no element in different iterations that one of them
+/// writes. It takes time that grows with `q` and the users of its arrays, not with `p`.
+bool meetInEqualIterations(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
+
 /// Whether loop `q`, merged behind `p` iteration by iteration, keeps the meaning, and no dependence that crosses
-/// iterations arises. Needs an order of the ops between them, which the caller looks after.
+/// iterations arises: both have plain accesses and meet in equal iterations. Needs an order of the ops between them,
+/// which the caller looks after.
 bool canMerge(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
 
 /// Whether no two iterations of `loop` depend on each other; buffers allocated inside are private. `mayGather`: reads

@@ -139,24 +139,27 @@ static void storeSingleLanes(llvm::Module &module) {
 /// have none of these. It asks for the cost of each instruction of a loop before it finds that out, and for those of
 /// the innermost loop once more for each loop around it.
 static constexpr unsigned mostUnrolled = 180;
-/// Most instructions of a function whose shorter loops it may unroll. A loop over rows may hold hundreds of loops over
-/// one row: unrolled they would be one block that no instruction cache holds, and LLVM's passes over blocks take time
-/// that grows with the square of their length. Nests of contractions and stencils are shorter.
-static constexpr unsigned longFunction = 16384;
+/// Most loops in an outermost one whose shorter loops it may unroll. A loop over rows may hold hundreds of loops over
+/// one row: unrolled they would be code that no instruction cache holds, and for each loop that is unrolled LLVM
+/// forgets what it knows of the values in all others and finds it out again. Nests of contractions and stencils have
+/// fewer.
+static constexpr size_t mostLoopsOfNest = 128;
 
 static void keepLongLoops(llvm::Module &module) {
   for (llvm::Function &function : module) {
-    const unsigned length = function.getInstructionCount();
-    if (length <= mostUnrolled)
+    if (function.getInstructionCount() <= mostUnrolled)
       continue;
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
-    for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
-      size_t instructions = 0;
-      for (llvm::BasicBlock *block : loop->blocks())
-        instructions += block->size();
-      if (length > longFunction || instructions > mostUnrolled)
-        loop->setLoopAlreadyUnrolled();
+    for (llvm::Loop *nest : loops) {
+      auto ofNest = nest->getLoopsInPreorder();
+      for (llvm::Loop *loop : ofNest) {
+        size_t instructions = 0;
+        for (llvm::BasicBlock *block : loop->blocks())
+          instructions += block->size();
+        if (ofNest.size() > mostLoopsOfNest || instructions > mostUnrolled)
+          loop->setLoopAlreadyUnrolled();
+      }
     }
   }
 }

@@ -83,13 +83,15 @@ private:
       llvm::MachineInstr *use = loaded ? firstUse.lookup(loaded) : nullptr;
       if (use && places.lookup(use) > lastChange && std::next(instr.getIterator()) != use->getIterator()) {
         block.splice(use->getIterator(), &block, instr.getIterator());
+        for (const llvm::MachineOperand &operand : instr.uses())
+          if (operand.isReg() && operand.getReg().isVirtual())
+            registers->clearKillFlags(operand.getReg());
         places[&instr] = places.lookup(use);
         changed = true;
       }
       for (const llvm::MachineOperand &operand : instr.uses()) {
         if (!operand.isReg() || !operand.getReg().isVirtual())
           continue;
-        registers->clearKillFlags(operand.getReg());
         llvm::MachineInstr *&first = firstUse[operand.getReg()];
         if (!first || places.lookup(first) <= places.lookup(&instr))
           first = &instr;

@@ -110,6 +110,14 @@ private:
     return *effects;
   }
 
+  /// A loop of plain accesses stays one when another is merged into it.
+  bool isPlain(AffineForOp loop) {
+    auto [known, isNew] = plain.try_emplace(loop, false);
+    if (isNew)
+      known->second = hasPlainAccesses(loop);
+    return known->second;
+  }
+
   /// The first loop before `q` that touches a memref of `own`; null: there is none.
   Operation *firstSharing(AffineForOp q, const Effects &own) {
     Operation *first = nullptr;
@@ -133,7 +141,8 @@ private:
     for (Operation *op = q->getPrevNode(); op; op = op->getPrevNode()) {
       const Effects &effects = effectsOf(op);
       bool isBefore = !needed.empty() && isNeeded(op, effects, ofNeeded);
-      if (auto p = dyn_cast<AffineForOp>(op); p && !isBefore && shareData(effects, own) && canMerge(p, q)) {
+      if (auto p = dyn_cast<AffineForOp>(op);
+          p && !isBefore && isPlain(p) && isPlain(q) && shareData(effects, own) && meetInEqualIterations(p, q)) {
         merge(p, q, needed);
         return true;
       }
@@ -154,13 +163,15 @@ private:
     q.getInductionVar().replaceAllUsesWith(p.getInductionVar());
     terminator->getBlock()->getOperations().splice(terminator->getIterator(), q.getBody()->getOperations(),
                                                    q.getBody()->begin(), std::prev(q.getBody()->end()));
-    known.erase(p);
+    known[p]->add(*known[q]);
     known.erase(q);
+    plain.erase(q);
     q.erase();
   }
 
   Block &block;
   llvm::DenseMap<Operation *, std::unique_ptr<Effects>> known;
+  llvm::DenseMap<Operation *, bool> plain;
 };
 
 //===----------------------------------------------------------------------===//

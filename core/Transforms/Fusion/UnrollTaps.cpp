@@ -91,10 +91,16 @@ bool isPartOfRows(const Window &window) {
   };
   if (llvm::none_of(window.taps, isSideBySide))
     return false;
-  for (const Access &store : window.nest.stores)
-    for (auto loop : window.nest.loops.front()->getBlock()->getOps<AffineForOp>()) {
-      auto other = analyzeNest(loop);
-      if (failed(other) || other->stores.empty() || loop == window.nest.loops.front())
+  Operation *root = window.nest.loops.front();
+  for (const Access &store : window.nest.stores) {
+    llvm::SmallSetVector<Operation *, 4> readers;
+    for (Operation *user : store.memref.getUsers())
+      if (Operation *loop = root->getBlock()->findAncestorOpInBlock(*user); loop && loop != root)
+        readers.insert(loop);
+    for (Operation *reader : readers) {
+      auto loop = dyn_cast<AffineForOp>(reader);
+      auto other = loop ? analyzeNest(loop) : FailureOr<Nest>(failure());
+      if (failed(other) || other->stores.empty())
         continue;
       for (const Access &load : other->loads)
         if (load.memref == store.memref && load.dims().count() < other->depth() &&
@@ -102,6 +108,7 @@ bool isPartOfRows(const Window &window) {
                          [&](const Access &result) { return result.dims().count() > load.dims().count(); }))
           return true;
     }
+  }
   return false;
 }
 
