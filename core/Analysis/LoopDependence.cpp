@@ -189,7 +189,7 @@ bool hasPlainAccesses(AffineForOp loop) {
   return !hasTests && accessesBelow(loop);
 }
 
-bool meetInEqualIterations(AffineForOp p, AffineForOp q) {
+bool overlapInEqualIterations(AffineForOp p, AffineForOp q) {
   if (!equalTripCounts(p, q))
     return false;
   SmallVector<LinearAccess, 0> accesses = *accessesBelow(q);
@@ -204,7 +204,7 @@ bool meetInEqualIterations(AffineForOp p, AffineForOp q) {
 }
 
 bool canMerge(AffineForOp p, AffineForOp q) {
-  return hasPlainAccesses(p) && hasPlainAccesses(q) && meetInEqualIterations(p, q);
+  return hasPlainAccesses(p) && hasPlainAccesses(q) && overlapInEqualIterations(p, q);
 }
 
 bool isParallelLoop(AffineForOp loop, bool mayGather) {

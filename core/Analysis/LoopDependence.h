@@ -66,11 +66,11 @@ bool hasPlainAccesses(mlir::affine::AffineForOp loop);
 
 /// Whether two loops of plain accesses run equally often, and touch no element in different iterations that one of them
 /// writes. It takes time that grows with `q` and the users of its arrays, not with `p`.
-bool meetInEqualIterations(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
+bool overlapInEqualIterations(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
 
 /// Whether loop `q`, merged behind `p` iteration by iteration, keeps the meaning, and no dependence that crosses
-/// iterations arises: both have plain accesses and meet in equal iterations. Needs an order of the ops between them,
-/// which the caller looks after.
+/// iterations arises: both have plain accesses, and overlap in equal iterations alone. Needs an order of the ops
+/// between them, which the caller looks after.
 bool canMerge(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
 
 /// Whether no two iterations of `loop` depend on each other; buffers allocated inside are private. `mayGather`: reads

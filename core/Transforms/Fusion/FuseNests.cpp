@@ -142,7 +142,7 @@ private:
       const Effects &effects = effectsOf(op);
       bool isBefore = !needed.empty() && isNeeded(op, effects, ofNeeded);
       if (auto p = dyn_cast<AffineForOp>(op);
-          p && !isBefore && isPlain(p) && isPlain(q) && shareData(effects, own) && meetInEqualIterations(p, q)) {
+          p && !isBefore && isPlain(p) && isPlain(q) && shareData(effects, own) && overlapInEqualIterations(p, q)) {
         merge(p, q, needed);
         return true;
       }
