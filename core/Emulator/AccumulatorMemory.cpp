@@ -22,10 +22,7 @@
 using namespace tilewright;
 using llvm::formatv;
 
-static constexpr unsigned unitEngine = static_cast<unsigned>(Engine::Unit);
 static constexpr uint32_t rowBits = 16, entryMask = 0xffff;
-/// A negative quiet NaN; the low bits number a word that a lane has not awaited.
-static constexpr uint32_t handleBits = 0xffc00000, numberMask = 0x003fffff;
 static constexpr uint32_t untouched = 0xffffffff;
 
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,10 @@ struct Lane;
 struct Cluster;
 class UnitRunner;
 
+/// A negative quiet NaN, which stands in a word until what comes there has been awaited; the low bits number an
+/// accumulator of registers, or a word that a lane reads.
+inline constexpr uint32_t handleBits = 0xffc00000, numberMask = 0x003fffff;
+
 /// The memory of one block. Vectors are by entry, and those of words by row inside.
 struct AccumulatorMemory {
   struct Entry {

@@ -62,8 +62,7 @@ private:
 
 } // namespace
 
-/// The constant operand `index` of a call.
-static int64_t constantAt(LLVM::CallOp call, unsigned index) {
+int64_t tilewright::constantAt(LLVM::CallOp call, unsigned index) {
   auto constant = call.getArgOperands()[index].getDefiningOp<LLVM::ConstantOp>();
   return cast<IntegerAttr>(constant.getValue()).getInt();
 }

@@ -46,6 +46,9 @@ namespace tilewright {
 llvm::LogicalResult checkEngineFences(mlir::ModuleOp module, std::shared_ptr<const TargetDescription> chip,
                                       const EmulationTable &table);
 
+/// The constant operand `index` of a call.
+int64_t constantAt(mlir::LLVM::CallOp call, unsigned index);
+
 struct RewrittenKernels;
 /// The second half, for one function of the kernels as the emulator would run them.
 llvm::LogicalResult checkRegisterFences(RewrittenKernels &kernels, mlir::LLVM::LLVMFuncOp function);

@@ -18,6 +18,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Emulator/AccumulatorMemory.h"
 #include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Collectives.h"
 #include "core/Machine/PackedElements.h"
@@ -25,10 +26,6 @@
 
 using namespace tilewright;
 using llvm::formatv;
-
-static constexpr unsigned unitEngine = static_cast<unsigned>(Engine::Unit);
-/// A negative quiet NaN; the low bits number an accumulator.
-static constexpr uint32_t handleBits = 0xffc00000, numberMask = 0x003fffff;
 
 //===----------------------------------------------------------------------===//
 // Operands

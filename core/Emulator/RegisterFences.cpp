@@ -74,10 +74,6 @@ static int64_t byteOf(Value address) {
   return memory && memory->hasAttr(frameAttr) ? place.getRawConstantIndices()[0] : -1;
 }
 
-static int64_t constantAt(LLVM::CallOp call, unsigned index) {
-  return cast<IntegerAttr>(call.getArgOperands()[index].getDefiningOp<LLVM::ConstantOp>().getValue()).getInt();
-}
-
 /// Units and waits with what they take and give. Operands are stored into the frame right before a call, results
 /// loaded right after it.
 void RegisterFenceCheck::collect() {

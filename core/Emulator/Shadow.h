@@ -30,6 +30,7 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_SHADOW_H
 #define TILEWRIGHT_CORE_EMULATOR_SHADOW_H
 
+#include "tilewright/Emulation.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>
@@ -40,6 +41,7 @@
 namespace tilewright {
 
 inline constexpr unsigned numEngines = 3;
+inline constexpr unsigned unitEngine = static_cast<unsigned>(Engine::Unit);
 
 /// One clock an agent. Shared by all lanes that came out of the same barrier.
 using Clocks = std::shared_ptr<const std::vector<uint32_t>>;
@@ -68,7 +70,6 @@ struct Agents {
   bool follows(uint32_t agent, uint32_t earlier, uint32_t later) const {
     return earlier == later || (!isLane(agent) && engineOf(agent) == unitEngine);
   }
-  static constexpr unsigned unitEngine = 1; // Engine::Unit
   /// Whether an access stamped (agent, clock) is known to `order`.
   bool inOrder(const Order &order, uint32_t agent, uint32_t clock) const {
     if (clock <= (*order.known)[agent]) // the most common; nobody knows more of a lane than itself

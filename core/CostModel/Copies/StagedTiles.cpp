@@ -25,10 +25,10 @@ using namespace tilewright;
 static constexpr int64_t vectorBytes = 16;
 /// Bytes that a copy engine of lanes moves at least at once (LaneOps::asyncCopy).
 static constexpr int64_t leastEngineBytes = 4;
-/// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check. Loads of
-/// single elements of a tile that is transposed share the check of the lane's place along the array, and that of the
-/// array's row with the subgroup's other lanes.
-static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
+/// Registers beside the data and the address of a load that is shorter than a vector: a check. Loads of single elements
+/// of a tile that is transposed share the check of the lane's place along the array, and that of the array's row with
+/// the subgroup's other lanes.
+static constexpr int64_t checkRegisters = 1;
 /// Instructions that bring four floats of 4 or 6 bits, each in a byte, side by side, and into a word of a register.
 static constexpr int64_t packInstructions = 8;
 /// Scalar registers of a subgroup for all else: arrays, sizes of 64 bits, counters, and conditions under way.

@@ -22,6 +22,9 @@
 
 namespace tilewright {
 
+/// Registers of an address in global memory, of 64 bits.
+inline constexpr int64_t addressRegisters = 2;
+
 /// One operand's tile, its order chosen, and how a lane copies its part of it.
 struct StagedOperand {
   bool kInner = true;      // rows of k lie together

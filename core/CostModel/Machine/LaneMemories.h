@@ -24,6 +24,9 @@ namespace tilewright {
 /// Lanes of a block of a grid: enough to hide latencies, few enough for any register file.
 inline constexpr int64_t gridBlockLanes = 256;
 
+/// Loads of one lane that are under way at a time.
+inline constexpr double loadsUnderWay = 4;
+
 /// The memories of a chip by what lanes do with them; null: it has none.
 struct LaneMemories {
   LaneMemories(const TargetDescription &chip, const LaneHierarchy &hierarchy)

@@ -11,9 +11,6 @@
 
 using namespace tilewright;
 
-/// Instructions of a lane that make the address of an access.
-static constexpr double addressInstructions = 3;
-
 PassModel::PassModel(const TargetDescription &chip) : memory(chip), clock(chip.clockMHz() * 1e6) {
   const MachineGraph &graph = chip.graph();
   if (graph.threadMemory() && graph.backing())

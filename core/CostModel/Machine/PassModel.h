@@ -28,6 +28,9 @@
 
 namespace tilewright {
 
+/// Instructions of a lane that make the address of an access.
+inline constexpr double addressInstructions = 3;
+
 /// The work of a pass, in instructions of `lanes()` elements.
 struct PassWork {
   double read = 0, written = 0;        // different bytes

@@ -136,8 +136,6 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
   });
 }
 
-/// Registers of an address in global memory.
-static constexpr int64_t addressRegisters = 2;
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.

@@ -13,6 +13,7 @@
 #include "core/CostModel/Schedules/NestModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/LaneMemories.h"
+#include "core/CostModel/Machine/PassModel.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Time/Launches.h"
 #include "core/CostModel/Time/Overlap.h"
@@ -31,8 +32,8 @@ llvm::json::Object NestPlan::toJSON() const {
 /// Registers of a lane beside what it computes with: addresses, sizes, its indices; and the fewest that lanes are
 /// given.
 static constexpr int64_t registersBeside = 20, fewestRegisters = 32;
-/// Instructions of a lane that find its indices, and of an access that make its address.
-static constexpr int64_t indexInstructions = 16, addressInstructions = 3;
+/// Instructions of a lane that find its indices.
+static constexpr int64_t indexInstructions = 16;
 /// Part of the clocks by which plans have to differ for the model to tell them apart.
 static constexpr double indistinguishable = 0.01;
 

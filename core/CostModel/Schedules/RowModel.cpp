@@ -83,8 +83,6 @@ static constexpr int64_t segmentElements = 8;
 /// How much longer rows in segments take than the model says, beside whole rows, which are one run of memory: the
 /// median of six measured (docs/simt/row-reductions.md).
 static constexpr double segmentsTake = 1.25;
-/// Loads of one lane that are under way at a time.
-static constexpr double loadsUnderWay = 4;
 /// Clocks of one exchange between lanes with the combining, and of a barrier.
 static double exchangeClocks(const TargetDescription &chip) { return chip.number(Number::ShuffleLatency).value_or(0); }
 static double barrierClocks(const TargetDescription &chip) { return chip.number(Number::BarrierLatency).value_or(0); }

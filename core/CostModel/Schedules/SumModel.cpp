@@ -25,9 +25,6 @@ llvm::json::Object SumPlan::toJSON() const {
   return llvm::json::Object{{"parts", parts}, {"clocks", clocks}, {"seconds", seconds}};
 }
 
-/// Loads of one lane that are under way at a time, as in RowModel.cpp.
-static constexpr double loadsUnderWay = 4;
-
 /// The divisor of `trips` of the fewest clocks; each part has two iterations or more.
 static SumPlan fewestClocks(int64_t trips, const TargetDescription &chip, std::vector<SumPlan> *considered,
                             llvm::function_ref<double(int64_t)> clocksOf) {
