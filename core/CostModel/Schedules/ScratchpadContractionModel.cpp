@@ -48,43 +48,16 @@ static constexpr double existingClocks = 4;
 /// For each further nest of rows of a slice: its last row 5, first addresses 3, the end of its loop 2.
 static constexpr double aroundRowsClocks = 10;
 /// Of a step for each of m, n and k that is dynamic: the tile's number is divided by a dynamic count, edges are
-/// compared; 14 for m, 40 for k, 75 for all.
-static constexpr double dynamicStepClocks = 25;
-/// And of m and n for each slice of the tail.
-static constexpr double dynamicSliceClocks = 55;
+/// compared; 14 for m, 40 for k, 75 for all. Without edges only divisions are left: 17 for k.
+static constexpr double dynamicStepClocks = 25, wholeStepClocks = 8;
+/// And of m and n for each slice of the tail; without edges 13 to 20 for both.
+static constexpr double dynamicSliceClocks = 55, wholeSliceClocks = 10;
 /// What a slice without rows takes beside its nests of rows: tests, and waits for commands that move nothing.
 static constexpr double emptySliceClocks = 150;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 /// Versions of a nest of dynamic sizes: each is as much code as the first one.
 static constexpr int64_t mostVersions = 6;
-
-/// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
-/// says which.
-static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
-                     const NumericFreedom &freedom, std::string &lacks) {
-  if (!takesElements(unit, c, freedom))
-    return false;
-  auto refuse = [&](const std::string &why) {
-    lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
-    return false;
-  };
-  if (!liesIn(unit.a, cores.scratchpad->name) || !liesIn(unit.b, cores.scratchpad->name))
-    return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
-  if (!(cores.accumulator && liesIn(unit.c, cores.accumulator->name, Residence::Accumulator)) &&
-      !liesIn(unit.c, cores.scratchpad->name))
-    return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
-  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
-    if (operand->residence == Residence::Scratchpad && !readsPlainRows(*operand))
-      return refuse("its field '" + std::string(field) + "' does not accept plain rows, which cores keep tiles as");
-  if (unit.init == UnitInit::NoAccumulate)
-    return refuse("its field 'init' is NoAccumulate: sums over several steps of k need a C that is added to");
-  if (unit.completion == Completion::Barrier)
-    return refuse("its field 'completion' is Barrier; engines of cores complete AtOnce or by WaitGroup");
-  if (!unit.states.empty())
-    return refuse("its field 'states' asks for a state, which programs of cores do not enter");
-  return true;
-}
 
 namespace {
 /// An array of which tiles have rows along one dimension of the nest and columns along another one.
@@ -149,6 +122,7 @@ struct Judge {
   const TailShape &tail;
   TiledDimensions dims;
   ContractionExtents size; // dynamic ones as they are assumed
+  bool isWhole = false;    // these are multiples of the tile's, and the code that runs tests no edges
   int64_t align = scratchpadAlignment(cores);
   TiledArray a, b;
   SmallVector<TiledArray> tailLoads, tailStores;
@@ -187,6 +161,10 @@ struct Judge {
   int64_t dynamicOf(ArrayRef<unsigned> some) const {
     return llvm::count_if(some, [&](unsigned dim) { return !c.nest.tripCounts[dim]; });
   }
+  /// What the code for a plan knows of the extent along `dim`.
+  std::optional<int64_t> knownExtent(unsigned dim) const {
+    return c.nest.tripCounts[dim] || !isWhole ? c.nest.tripCounts[dim] : std::optional(sizeOf(dim));
+  }
   UnitTraffic trafficOf(const ScratchpadContractionPlan &plan, bool loads) const;
   double ownWaits(const ScratchpadContractionPlan &plan, bool loads) const;
   void choosePitches(ScratchpadContractionPlan &plan) const;
@@ -206,6 +184,7 @@ struct Judge {
                           double slice) const;
   double clearingClocks(const ScratchpadContractionPlan &plan) const;
   bool price(ScratchpadContractionPlan &plan);
+  bool priceTiles(ScratchpadContractionPlan &plan);
 };
 } // namespace
 
@@ -501,7 +480,7 @@ IterationLoad Judge::issueLoad(const ScratchpadContractionPlan &plan, const std:
     const int64_t along = (plan.groupM < plan.tileM) + (plan.groupN < plan.tileN) + (plan.groupK < plan.tileK);
     double around = aroundGroupClocks + double(along - 1) * furtherGroupClocks;
     for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
-      around += !plan.hasAllBlocks(dim, c.nest.tripCounts[dim]) * existingClocks;
+      around += !plan.hasAllBlocks(dim, knownExtent(dim)) * existingClocks;
     load.issue = load.groups * around + instructions * issueOf(unit, gm, gn, gk) / double(gm * gn * gk);
     const double after = double(plan.copiesAfter());
     load.early = (after + 1) * load.issue / load.groups + after * slice / double(plan.rowGroups());
@@ -526,6 +505,13 @@ double Judge::clearingClocks(const ScratchpadContractionPlan &plan) const {
 
 /// Fills in the clocks of a plan that fits; false where something cannot be moved.
 bool Judge::price(ScratchpadContractionPlan &plan) {
+  isWhole = share.hasVersions && llvm::all_of(ArrayRef{dims.mDim, dims.nDim, dims.kDim}, [&](unsigned dim) {
+              return c.nest.tripCounts[dim] || sizeOf(dim) % plan.tileAlong(dim) == 0;
+            });
+  return priceTiles(plan);
+}
+
+bool Judge::priceTiles(ScratchpadContractionPlan &plan) {
   const MatrixUnit &unit = *plan.unit;
   // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
   const int64_t tiles = size.tiles(plan.tileM, plan.tileN);
@@ -533,7 +519,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
     llvm::SaveAndRestore ofSlowest(size);
     size.m = std::min(size.m, plan.tileM);
     size.n = std::min(size.n, plan.tileN);
-    return price(plan);
+    return priceTiles(plan);
   }
   const int64_t steps = llvm::divideCeil(size.k, plan.tileK) * size.otherK, rows = plan.tileM / plan.slices;
   TileCopyPlan copyA = operandCopies(a, plan), copyB = operandCopies(b, plan);
@@ -546,10 +532,15 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   const double both = ownWaits(plan, /*loads=*/true);
   plan.unitClocks = instructions * (unit.issue + moving) + loads * (unit.loadStationary + both - moving);
   const int64_t slices = slicesWithRows(plan);
-  const double nests = double(plan.groups()) * (restBlocks(plan) ? 2 : 1); // of whole tiles, and of blocks
-  const double ofDynamicSlice = dynamicSliceClocks * double(dynamicOf({dims.mDim, dims.nDim}));
+  const bool hasRest = restBlocks(plan) || !plan.hasAllBlocks(dims.nDim, knownExtent(dims.nDim));
+  const double nests = double(plan.groups()) * (hasRest ? 2 : 1); // of whole tiles, and of blocks
+  const double ofDynamicSlice =
+      (isWhole ? wholeSliceClocks : dynamicSliceClocks) * double(dynamicOf({dims.mDim, dims.nDim}));
   const double slice = tailClocks(plan.rowsOfGroup(), plan) * double(rows) / double(plan.rowsOfGroup()) +
                        (nests - 1) * aroundRowsClocks + ofDynamicSlice;
+
+  const double ofDynamicStep =
+      (isWhole ? wholeStepClocks : dynamicStepClocks) * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
 
   const TailCopies tailCopies = copiesOfTail(plan, rows, copyA, copyB);
   // Slices of the last tile follow the unit's work.
@@ -564,7 +555,7 @@ bool Judge::price(ScratchpadContractionPlan &plan) {
   step.in = copyA.engineClocks + copyB.engineClocks;
   step.commands = coreClocksOf({copyA, copyB});
   step.byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
-  step.core = step.issue + aroundStepClocks + dynamicStepClocks * double(dynamicOf({dims.mDim, dims.nDim, dims.kDim}));
+  step.core = step.issue + aroundStepClocks + ofDynamicStep;
   plan.copyClocks = step.in + tailCopies.in;
   plan.coreClocks = step.core + step.commands + slice + tailCopies.commands;
   StagedTime finish{{.in = tailCopies.in,
@@ -612,7 +603,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   std::string lacks;
   SmallVector<const MatrixUnit *> units;
   for (const MatrixUnit &unit : chip.units())
-    if (computes(unit, c, cores, freedom, lacks))
+    if (computesFromScratchpad(unit, c, cores, freedom, lacks))
       units.push_back(&unit);
   const SmallVector<TiledDimensions> possible = possibleDimensions(c, reason);
   if (possible.empty())

@@ -39,6 +39,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SCRATCHPADCONTRACTIONMODEL_H
 
 #include "core/CostModel/Copies/TileCopies.h"
+#include "core/CostModel/Machine/UnitMatch.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/SizeVersions.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
@@ -96,6 +97,11 @@ struct ScratchpadContractionPlan : TiledDimensions {
   llvm::json::Object toJSON() const;
   auto key() const { return std::tuple(unit, tileM, tileN, tileK); }
 };
+
+/// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
+/// says which.
+bool computesFromScratchpad(const MatrixUnit &unit, const Contraction &contraction, const CoreHierarchy &cores,
+                            const NumericFreedom &freedom, std::string &lacks);
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit computes this contraction from a
 /// scratchpad. Forced fields are taken as they are, also where the memories are too small: plan-scratchpad then shows

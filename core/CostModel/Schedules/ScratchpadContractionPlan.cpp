@@ -6,16 +6,43 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Groups of a step's commands, a plan's JSON, and what plans ask of arrays.
+/// Which units there are, groups of a step's commands, a plan's JSON, and what plans ask of arrays.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Machine/CoreCommand.h"
+#include "core/Machine/UnitOperands.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace tilewright;
+
+bool tilewright::computesFromScratchpad(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores,
+                                        const NumericFreedom &freedom, std::string &lacks) {
+  if (!takesElements(unit, c, freedom))
+    return false;
+  auto refuse = [&](const std::string &why) {
+    lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
+    return false;
+  };
+  if (!liesIn(unit.a, cores.scratchpad->name) || !liesIn(unit.b, cores.scratchpad->name))
+    return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
+  if (!(cores.accumulator && liesIn(unit.c, cores.accumulator->name, Residence::Accumulator)) &&
+      !liesIn(unit.c, cores.scratchpad->name))
+    return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)})
+    if (operand->residence == Residence::Scratchpad && !readsPlainRows(*operand))
+      return refuse("its field '" + std::string(field) + "' does not accept plain rows, which cores keep tiles as");
+  if (unit.init == UnitInit::NoAccumulate)
+    return refuse("its field 'init' is NoAccumulate: sums over several steps of k need a C that is added to");
+  if (unit.completion == Completion::Barrier)
+    return refuse("its field 'completion' is Barrier; engines of cores complete AtOnce or by WaitGroup");
+  if (!unit.states.empty())
+    return refuse("its field 'states' asks for a state, which programs of cores do not enter");
+  return true;
+}
 
 /// How an operand comes in, for people.
 static const char *nameOf(CopyWay way) {

@@ -27,9 +27,9 @@ namespace tilewright {
 void ScratchpadContractionNest::emit() {
   for (AffineForOp loop : c.nest.loops)
     space.addDimension(loop);
-  tilesM = space.extent(p.mDim).ceilDiv(p.tileM);
-  tilesN = space.extent(p.nDim).ceilDiv(p.tileN);
-  kBlocks = space.extent(p.kDim).ceilDiv(p.tileK);
+  tilesM = extent(p.mDim).ceilDiv(p.tileM);
+  tilesN = extent(p.nDim).ceilDiv(p.tileN);
+  kBlocks = extent(p.kDim).ceilDiv(p.tileK);
   stepCount = kBlocks;
   for (unsigned d : p.otherK)
     stepCount = stepCount * space.extent(d);
@@ -60,6 +60,11 @@ void ScratchpadContractionNest::emit() {
   if (isMember)
     return member(constant(0));
   space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) { member(index.front()); });
+}
+
+AffineExpr ScratchpadContractionNest::extent(unsigned dim) const {
+  AffineExpr all = space.extent(dim);
+  return isWhole && !isa<AffineConstantExpr>(all) ? all.floorDiv(p.tileAlong(dim)) * p.tileAlong(dim) : all;
 }
 
 void ScratchpadContractionNest::atLeastOne(AffineExpr &count) {
@@ -134,15 +139,17 @@ void ScratchpadContractionNest::allocate(StagedArray &tile) {
 }
 
 AffineExpr ScratchpadContractionNest::left(unsigned dim) {
-  auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
-  return extent && extent.getValue() % p.tileAlong(dim) == 0 ? AffineExpr() : space.extent(dim) - space.at[dim];
+  AffineExpr all = extent(dim);
+  return all.isMultipleOf(p.tileAlong(dim)) ? AffineExpr() : all - space.at[dim];
 }
 
 AffineExpr ScratchpadContractionNest::blocksLeft(unsigned dim) {
-  auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
-  return p.hasAllBlocks(dim, extent ? std::optional(extent.getValue()) : std::nullopt)
+  AffineExpr all = extent(dim);
+  auto known = dyn_cast<AffineConstantExpr>(all);
+  return all.isMultipleOf(p.tileAlong(dim)) ||
+                 p.hasAllBlocks(dim, known ? std::optional(known.getValue()) : std::nullopt)
              ? AffineExpr()
-             : (space.extent(dim) - space.at[dim]).ceilDiv(p.unitAlong(dim));
+             : (all - space.at[dim]).ceilDiv(p.unitAlong(dim));
 }
 
 Value ScratchpadContractionNest::copy(const StagedArray &tile, AffineExpr stage, bool in) {
@@ -224,7 +231,7 @@ Value ScratchpadContractionNest::product(AffineExpr tile, AffineExpr step, Affin
       AffineExpr rest = blocksLeft(dim);
       // The same for all groups: loops leave it to the step.
       Value exists = space.value(rest ? rest * p.unitAlong(dim) : constant(all));
-      if (rest && dim == p.kDim && !isa<AffineConstantExpr>(space.extent(dim))) // a sum over nothing has a zero
+      if (rest && dim == p.kDim && !isa<AffineConstantExpr>(extent(dim))) // a sum over nothing has a zero
         exists = arith::MaxSIOp::create(builder(), space.loc, exists,
                                         arith::ConstantIndexOp::create(builder(), space.loc, 1));
       if (rest && p.groups() > 1)
@@ -257,10 +264,25 @@ CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
   return share;
 }
 
+/// Writes the nest of one plan; where sizes are dynamic and the host program may choose, one for whole tiles and one
+/// that tests its edges.
+static void emitPlan(OpBuilder &builder, Location loc, const ContractionTask &task,
+                     const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
+  const Nest &nest = task.contraction.nest;
+  auto write = [&](bool isWhole) { ScratchpadContractionNest(builder, loc, task, plan, cores, isWhole).emit(); };
+  SmallVector<std::pair<unsigned, int64_t>> tiles;
+  for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
+    if (!nest.tripCounts[dim])
+      tiles.push_back({dim, plan.tileAlong(dim)});
+  if (tiles.empty() || !shareOf(task.contraction, cores).hasVersions)
+    return write(/*isWhole=*/false);
+  emitByWholeTiles(builder, loc, nest, tiles, write);
+}
+
 void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
                                const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
   emitVersions(builder, loc, task.contraction.nest, plan.tests, 1 + plan.others.size(), [&](unsigned version) {
-    ScratchpadContractionNest(builder, loc, task, version == 0 ? plan : plan.others[version - 1], cores).emit();
+    emitPlan(builder, loc, task, version == 0 ? plan : plan.others[version - 1], cores);
   });
 }
 

@@ -39,9 +39,11 @@ EpilogueAccesses accessesOfTail(const ContractionTask &task);
 /// far. Stages of buffers follow the steps of k, and the slices of finished tiles, through all tiles of a core.
 class ScratchpadContractionNest {
 public:
+  /// `isWhole`: rows, columns and terms whose number is dynamic are multiples of the tile's, so that nothing is tested.
   ScratchpadContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
-                            const ScratchpadContractionPlan &plan, const CoreHierarchy &cores)
-      : task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores), space(builder, loc) {}
+                            const ScratchpadContractionPlan &plan, const CoreHierarchy &cores, bool isWhole)
+      : task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores), isWhole(isWhole),
+        space(builder, loc) {}
   void emit();
 
 private:
@@ -52,6 +54,8 @@ private:
     return mlir::AffineMap::get(2, 0, results, builder().getContext());
   }
 
+  /// The extent along m, n or k of the nest.
+  mlir::AffineExpr extent(unsigned dim) const;
   /// Lets a count that is not known be one where it is less, for a core's program.
   void atLeastOne(mlir::AffineExpr &count);
   mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
@@ -83,6 +87,7 @@ private:
   const ScratchpadContractionPlan &p;
   const MatrixUnit &unit;
   const CoreHierarchy &cores;
+  bool isWhole;
   IterationSpace space;
   StagedArray a, b; // of a step
   llvm::SmallVector<StagedArray> loads, stores;

@@ -51,3 +51,25 @@ void tilewright::emitVersions(OpBuilder &builder, Location loc, const Nest &nest
   }
   emit(versions - 1);
 }
+
+void tilewright::emitByWholeTiles(OpBuilder &builder, Location loc, const Nest &nest,
+                                  ArrayRef<std::pair<unsigned, int64_t>> tiles, function_ref<void(bool)> emit) {
+  IterationSpace space(builder, loc);
+  for (affine::AffineForOp loop : nest.loops)
+    space.addDimension(loop);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0), isWhole;
+  auto require = [&](arith::CmpIPredicate predicate, AffineExpr expr) {
+    Value holds = arith::CmpIOp::create(builder, loc, predicate, space.value(expr), zero);
+    isWhole = isWhole ? arith::AndIOp::create(builder, loc, isWhole, holds).getResult() : holds;
+  };
+  for (auto [dim, tile] : tiles) {
+    require(arith::CmpIPredicate::eq, space.extent(dim) % tile);
+    require(arith::CmpIPredicate::sgt, space.extent(dim));
+  }
+  auto branch = scf::IfOp::create(builder, loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  for (bool whole : {true, false}) {
+    builder.setInsertionPointToStart(whole ? branch.thenBlock() : branch.elseBlock());
+    emit(whole);
+  }
+}

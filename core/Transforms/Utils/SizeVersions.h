@@ -32,6 +32,11 @@ namespace tilewright {
 void emitVersions(mlir::OpBuilder &builder, mlir::Location loc, const Nest &nest, llvm::ArrayRef<SizeTest> tests,
                   unsigned versions, llvm::function_ref<void(unsigned)> emit);
 
+/// A branch for sizes that are multiples of a tile's, and not 0, in each of `tiles` (loops of `nest`, elements), and
+/// one for all others; `emit` writes either.
+void emitByWholeTiles(mlir::OpBuilder &builder, mlir::Location loc, const Nest &nest,
+                      llvm::ArrayRef<std::pair<unsigned, int64_t>> tiles, llvm::function_ref<void(bool)> emit);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_UTILS_SIZEVERSIONS_H

@@ -1,5 +1,6 @@
 // A product with a dynamic number of rows has versions, each a launch with a tile of its own; the host program takes one by the
-// rows. A forced tile, and a product of known sizes, have one.
+// rows. A forced tile, and a product of known sizes, have one. Each version is written for rows that are a multiple of the
+// tile's, with no test of edges, and for all others.
 //
 // RUN: env TILEWRIGHT_TARGET_PATH=%build/lib/tilewright tw-opt %s -map-contractions | FileCheck %s
 // RUN: env TILEWRIGHT_TARGET_PATH=%build/lib/tilewright tw-opt %s -map-contractions=force=tile_m=64 | FileCheck %s --check-prefix=ONE
@@ -9,8 +10,17 @@
 // CHECK: %[[VERSION:.*]] = arith.select %[[SMALL]], %{{.*}}, %{{.*}} : index
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[VERSION]], %{{.*}} : index
 // CHECK: scf.if %[[FIRST]] {
+// CHECK: %[[REST:.*]] = affine.apply
+// CHECK: arith.cmpi eq, %[[REST]], %{{.*}} : index
+// CHECK: %[[WHOLE:.*]] = arith.andi
+// CHECK: scf.if %[[WHOLE]] {
 // CHECK: tile.parallel
 // CHECK: memref<3x[[ROWS:[0-9]+]]x[[STEP:[0-9]+]]xbf16, "scratchpad">
+// CHECK-NOT: valid
+// CHECK: } else {
+// CHECK: tile.parallel
+// CHECK: memref<3x[[ROWS]]x[[STEP]]xbf16, "scratchpad">
+// CHECK: valid
 // CHECK: } else {
 // CHECK: tile.parallel
 // CHECK-NOT: memref<3x[[ROWS]]x[[STEP]]xbf16, "scratchpad">
@@ -22,6 +32,9 @@
 
 // ONE-LABEL: @dynamic
 // ONE-NOT: arith.select
+// ONE: scf.if
+// ONE: tile.parallel
+// ONE: } else {
 // ONE: tile.parallel
 // ONE-NOT: tile.parallel
 // ONE-LABEL: @known
