@@ -1,5 +1,6 @@
 """What the integration tests share: the tools of the build under test and a function that runs one."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -21,6 +22,18 @@ SANITIZERS = [f"-fsanitize={names}" for names in re.findall(r"^TILEWRIGHT_SANITI
 #: "I/N" takes part I (from 0) of N of the tests: the parts together are all of them, each is spread over the files, chips and
 #: types, and is the same every time. For the long runs of the full mode, which need not be made in one go.
 SHARD = os.environ.get("TILEWRIGHT_SHARD", "")
+
+
+def some(cases, each=2):
+    """All of `cases` in the full mode; every `each`-th in CI, the first among them."""
+    return list(cases)[::1 if FULL else each]
+
+
+def in_turn(*factors):
+    """A value of each factor: all such tuples in the full mode; in CI as many as the longest factor has values, each of which occurs."""
+    if FULL:
+        return list(itertools.product(*factors))
+    return [tuple(values[i % len(values)] for values in factors) for i in range(max(map(len, factors)))]
 
 
 def in_shard(name, shard):

@@ -1,5 +1,6 @@
 """What tests of projects of vendors share: an installation of the build under test, and commands with its compilers."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -45,8 +46,20 @@ def run(*command, expect=0, env=None, **options):
     return result.stdout + result.stderr
 
 
-#: What the fixtures below have made in this process: pytest calls those of a session once for each file that imports them.
-MADE = {}
+def shared(tmp_path_factory, name, make):
+    """A folder that `make` has filled, once for all processes and files of the run."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    folder, made = root / name, root / f"{name}.made"
+    with open(root / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -56,11 +69,7 @@ def prefix(tmp_path_factory):
         pytest.skip("projects of vendors are built without the sanitizers of this build")
     if not (BUILD / "CMakeCache.txt").exists() or not shutil.which("cmake"):
         pytest.skip("no build tree to install from")
-    if "prefix" not in MADE:
-        where = tmp_path_factory.mktemp("prefix")
-        run("cmake", "--install", BUILD, "--prefix", where)
-        MADE["prefix"] = where
-    return MADE["prefix"]
+    return shared(tmp_path_factory, "prefix", lambda folder: run("cmake", "--install", BUILD, "--prefix", folder))
 
 
 @pytest.fixture(scope="session")
@@ -70,15 +79,14 @@ def precompiled(prefix, tmp_path_factory):
     the other kind and the example, whose headers of Tilewright are not precompiled."""
     if FULL or not COMPILERS:  # of other compilers the option has another name
         return {}
-    if "headers" in MADE:
-        return MADE["headers"]
-    folder = tmp_path_factory.mktemp("headers")
-    (folder / "CMakeLists.txt").write_text(HEADERS)
-    run("cmake", "-S", folder, "-B", folder / "build", *RELEASE, f"-DCMAKE_PREFIX_PATH={prefix}")
-    run("cmake", "--build", folder / "build")
-    (header,) = folder.rglob("cmake_pch.hxx.pch")
-    launcher = folder / "launcher"
-    launcher.write_text(LAUNCHER.format(header=header))
-    launcher.chmod(0o755)
-    MADE["headers"] = {"CMAKE_CXX_COMPILER_LAUNCHER": str(launcher)}
-    return MADE["headers"]
+
+    def make(folder):
+        (folder / "CMakeLists.txt").write_text(HEADERS)
+        run("cmake", "-S", folder, "-B", folder / "build", *RELEASE, f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", folder / "build")
+        (header,) = folder.rglob("cmake_pch.hxx.pch")
+        launcher = folder / "launcher"
+        launcher.write_text(LAUNCHER.format(header=header))
+        launcher.chmod(0o755)
+
+    return {"CMAKE_CXX_COMPILER_LAUNCHER": str(shared(tmp_path_factory, "headers", make) / "launcher")}

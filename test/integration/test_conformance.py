@@ -23,7 +23,8 @@ CHIPS = {
                                 "softmax/*", "norm/*", "transpose/*", "epilogue/*"]),
     "amd:RX7900": ("emulator", ["unit/*", "contraction/*f16*/nn*"]),
     "nvidia:A100": ("emulator", []),
-    "accelerator:npu": ("emulator", []),
+    "accelerator:npu": ("emulator", ["unit/*", "contraction/*f16*", "contraction/*/i8*", "batched/*", "convolution/*", "elementwise/*/f16/*",
+                                     "elementwise/*/i8/*", "reduction/*/f16/*", "softmax/*", "norm/*", "transpose/*", "epilogue/*"]),
 }
 #: Chips that run lanes, for `unit/*`: half a second each, those with units of groups eight, of which one stands for both in
 #: continuous integration.
@@ -31,7 +32,8 @@ GPUS = {"nvidia": ["A10", "A100", "B200", "H100", "H200", "L4", "L40S", "RTX4090
         "amd": ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]}
 LONG = {"nvidia:H200"}
 #: Of chips with an instruction in many shapes: each instruction in one of them, some in the least and the largest, too.
-SHAPES = {"nvidia:B200": ["unit/nvidia.[fm]*", *(f"unit/nvidia.tcgen05_{each}*" for each in (
+SHAPES = {"nvidia:H100": ["unit/nvidia.[fm]*", "unit/nvidia.wgmma_m64n16k*", "unit/nvidia.wgmma_*n64k*", "unit/nvidia.wgmma_*n256k16_f16*"],
+          "nvidia:B200": ["unit/nvidia.[fm]*", *(f"unit/nvidia.tcgen05_{each}*" for each in (
     "m128n64", "*n16k16_f16", "*n256k16_f16", "sp_m128n64k"))]}
 #: What loads a chip that the commands are not linked with: the template of a target with scratchpads.
 LOADS = {"accelerator:npu": [f"--load-target={BUILD}/lib/tilewright/libtilewright-target-accelerator.so"]}

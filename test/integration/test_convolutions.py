@@ -101,7 +101,7 @@ func.func @compute(%x: {tensor(x, self.kind)}, %y: {tensor(w, self.kind)}) -> {t
 RUN = [seed for seed in range(SEEDS) if seed % 2 == 0 or "_dims" in Convolution(seed).plan]
 
 
-@pytest.mark.parametrize("seed", range(300) if FULL else RUN)
+@pytest.mark.parametrize("seed", range(300) if FULL else RUN[::2])
 def test_convolution(tool, tmp_path, seed):
     """Sums of small integers are exact in any order."""
     convolution = Convolution(seed)

@@ -44,8 +44,7 @@ def decisions(build):
         source = pathlib.Path(folder) / "product.mlir"
         for chip, threads, element, sums, m, n, k in cases:
             source.write_text(program(m, n, k, element, sums))
-            command = [str(build / "bin" / "tw-compile"), str(source), "--target", chip, "-o", f"{folder}/product.ll",
-                       "--explain=json", "--threads", str(threads)]
+            command = [str(build / "bin" / "tw-compile"), str(source), "--target", chip, "--explain=json", "--threads", str(threads)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = [one for one in json.loads(done.stdout) if one["decision"] == "contraction"]
             if not found:  # left to vectors of the plain nest

@@ -57,12 +57,14 @@ def run(tool, path, chip, sizes):
 
 
 def subsets(chip, kind):
-    """Sets of dynamic sizes: all in the full mode; else all sizes together, and one of the other sets in turn."""
+    """Sets of dynamic sizes: all in the full mode; else all sizes together or one of the other sets, in turn, and both where something is
+    not reached."""
     if FULL:
         return SUBSETS
     others = [each for each in SUBSETS if each != "mnk"]
     index = [case.values[:2] for case in CASES].index((chip, kind))
-    return ["mnk", others[index % len(others)]]
+    both = ["mnk", others[index % len(others)]]
+    return both if (chip, kind) in NOT_YET else [both[index % 2]]
 
 
 @pytest.mark.parametrize("chip, kind", CASES)
@@ -100,7 +102,8 @@ FORCED = [("cpu:sapphire-rapids", "bf16", "unit_m=16,k_block=64", False), ("cpu:
 def test_edges_of_units_of_several_rows(chip, kind, force, trans_b, tool, tmp_path):
     path = tmp_path / "product.mlir"
     path.write_text(product(kind, 0, 0, 0, "mnk", trans_b=trans_b, force=force))
-    for m, n, k in EDGES if FULL else EDGES[2:5]:
+    first = 2 + [each[:2] for each in FORCED].index((chip, kind)) % 2
+    for m, n, k in EDGES if FULL else EDGES[first:first + 2]:
         run(tool, path, chip, sizes_of("mk" + ("nk" if trans_b else "kn"), "mnk", m=m, n=n, k=k))
 
 
@@ -154,12 +157,12 @@ def test_clocks_of_engines(kind, m, n, k, tool, tmp_path):
     times as long."""
     path = tmp_path / "product.mlir"
     least, clocks = LEAST[kind, m, n, k], {}
-    for dynamic in ("", *least):
+    for dynamic in ("", *(each for each in least if FULL or each != "k")):  # CI has the clocks of a dynamic k with the others
         path.write_text(product(kind, m, n, k, dynamic))
         kernel, = run(tool, path, "accelerator:npu", sizes_of("mkkn", dynamic, m=m, n=n, k=k))["emulation"]["kernels"]
         assert kernel["cycles"] >= kernel["slowest_block_cycles"] > 0
         clocks[dynamic] = kernel["slowest_block_cycles"]
-    assert all(clocks[""] >= share * clocks[dynamic] for dynamic, share in least.items()), clocks
+    assert all(clocks[""] >= share * clocks[dynamic] for dynamic, share in least.items() if dynamic in clocks), clocks
     assert all(clocks[dynamic] <= most for dynamic, most in MOST.get((kind, m, n, k), {}).items()), clocks
 
 
@@ -222,8 +225,11 @@ def test_instructions_of_tile_registers(kind, name, tool, tmp_path):
         assert loaded.fused(*sizes, *(array.ctypes.data_as(ctypes.c_void_p) for array in arrays)) == 0
         return ctypes.c_long.in_dll(loaded, "tiles").value
 
-    for sizes, more, subsets in (((128, 96, 192), 1.0, SUBSETS if FULL else ["m", "mnk"]),
-                                 ((131, 100, 200), 1.4, SUBSETS if FULL else ["mnk"])):
+    # CI has either sizes with one of the types.
+    for sizes, more, subsets in (((128, 96, 192), 1.0, SUBSETS if FULL else ["mnk"] * (kind == "bf16")),
+                                 ((131, 100, 200), 1.4, SUBSETS if FULL else ["mnk"] * (kind == "i8"))):
+        if not subsets:
+            continue
         known = counted("", *sizes)
         for dynamic in subsets:
             assert 0 < counted(dynamic, *sizes) <= more * known, (sizes, dynamic)
@@ -248,7 +254,8 @@ def test_row_programs(chip, program, tool, tmp_path):
         for dynamic in ("r", "l", "rl") if FULL else sets:
             more = int(program is layer_norm and CHIPS[chip] == "emulator" and "l" in dynamic)
             assert known <= launches(ran(dynamic, rows, length)) <= known + more, (rows, length, dynamic)
-    for rows, length in ((1, 1), (2, 70000), (4, 0), (0, 5)):
+    edges = ((1, 1), (2, 70000), (4, 0), (0, 5))
+    for rows, length in edges if FULL else edges[program is layer_norm::2]:
         ran("rl", rows, length)
 
 

@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, FULL, SOURCE
+from conftest import BUILD, FULL, SOURCE, some
 from lane_texts import TAILS, convolution, product
 from lanes import CHIPS, PRODUCTS, emulate, kernels, memory, with_chips
 
 
-@pytest.mark.parametrize("chip, case", with_chips(PRODUCTS, each=2))
+@pytest.mark.parametrize("chip, case", some(with_chips(PRODUCTS, each=2)))
 def test_product(chip, case, tool, tmp_path):
     kind, trans_a, trans_b = case
     path = tmp_path / "mm.mlir"
@@ -46,7 +46,7 @@ ALL_LANES = [*CHIPS, "amd:RX7900", "amd:MI250", "amd:MI350", "nvidia:B200"]
 RINGS = [("nvidia:H200", "f16", tail, 200, 136, 128, None, f"group=4,block_m=128,block_n=128,cluster={cluster}")
          for tail in TAILS for cluster in (1, 2)]
 TAILED = ([(chip, *case) for case in TAILED for chip in ALL_LANES if (chip, case[0]) != ("nvidia:T4", "bf16")] + RINGS if FULL else
-          [(ALL_LANES[i % len(ALL_LANES)], *case) for i, case in enumerate(TAILED) if i % 5 == 0] + RINGS[2:6:3] +
+          [(ALL_LANES[i % len(ALL_LANES)], *case) for i, case in enumerate(TAILED) if i % 10 == 0] + RINGS[2:6:3] +
           [("amd:MI300X", "f64", "none", 101, 75, 64, None, ""), ("amd:MI300X", "f16", "gelu", 128, 256, 64, None, COUNTED[4][4]),
            ("nvidia:H100", "f16", "residual", 128, 128, 128, None, "")])
 
@@ -95,7 +95,7 @@ def test_copies_past_the_registers_meet_in_no_bank(tool, tmp_path):
         assert all(m["conflict_cycles"] == 0 for m in kernel["memories"]), kernel["sites"]
 
 
-@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:A100", "amd:RX9070"])
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["amd:RX9070"])
 def test_sums_of_few_tiles_are_split(chip, tool, tmp_path):
     """One tile of C and a long sum: blocks share the sum, another kernel adds their parts up. Not where the order of a sum
     is part of the contract: there is one kernel then, and no unit that adds several products at once."""
@@ -145,7 +145,7 @@ RESULTS = [("group=4", dict(kind="f16", m=200, n=144, k=208)), ("group=4", dict(
            ("group=4,block_n=64", dict(kind="i8", m=70, n=80, k=272, trans_b=True, tail="narrow"))]
 
 
-@pytest.mark.parametrize("force, case", RESULTS, ids=[f"{f}-{c['kind']}-{c.get('tail', 'none')}" for f, c in RESULTS])
+@pytest.mark.parametrize("force, case", some(RESULTS), ids=[f"{f}-{c['kind']}-{c.get('tail', 'none')}" for f, c in some(RESULTS)])
 def test_results_of_rings_meet_in_no_bank(force, case, tool, tmp_path):
     """Results that lanes write for an engine, which prescribes where each element lies: right in every mode, each byte
     written once, in as many cycles of the banks as the bytes need."""
@@ -250,8 +250,9 @@ def test_large_tiles_meet_in_no_bank(chip, kind, trans_a, trans_b, tool, tmp_pat
         assert sum(s["transactions"] for s in copies) * 32 <= 1.05 * sum(s["bytes"] for s in copies), copies
 
 
-@pytest.mark.parametrize("chip, kind, layout", [("nvidia:A100", "f16", "nhwc"), ("nvidia:H100", "bf16", "nchw"), ("amd:MI300X", "f16", "nhwc"),
-                                                ("amd:MI350", "i8", "nhwc"), ("amd:RX9070", "f16", "nchw")])
+@pytest.mark.parametrize("chip, kind, layout", [
+    ("nvidia:H100", "bf16", "nchw"), ("amd:MI300X", "f16", "nhwc"), ("amd:MI350", "i8", "nhwc"),
+    *([("nvidia:A100", "f16", "nhwc"), ("amd:RX9070", "f16", "nchw")] if FULL else [])])
 def test_layer_of_a_residual_network(chip, kind, layout, tool, tmp_path):
     """56 x 56 points, 64 channels and filters of 3 x 3, in the tile that is chosen for it; in CI some rows of such an image."""
     path = tmp_path / "conv.mlir"

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import FULL
+from conftest import FULL, some
 from lane_texts import product
 from lanes import PTXAS
 
@@ -76,7 +76,7 @@ def compiled_loop(chip, kind, tile, orders, tool, tmp_path, more):
     return choice, amd_loop(text, "v_mfma_")
 
 
-@pytest.mark.parametrize("chip, kind, tile, orders, least", SHARES)
+@pytest.mark.parametrize("chip, kind, tile, orders, least", some(SHARES))
 def test_share_of_mfma(chip, kind, tile, orders, least, tool, tmp_path):
     """Cycles of products, of those and four for every other instruction of a wave: nothing overlaps inside it."""
     _, loop = main_loop(chip, kind, tile, orders, tool, tmp_path)
@@ -121,7 +121,7 @@ if FULL:
     CHOSEN = [(chip, kind, (a, b), SHAPES) for chip in CLOCKS for kind in ("f16", "bf16", "f32", "i8", *KINDS[chip]) for a in BOTH for b in BOTH]
 
 
-@pytest.mark.parametrize("chip, kind, orders, shapes", CHOSEN)
+@pytest.mark.parametrize("chip, kind, orders, shapes", some(CHOSEN))
 def test_share_of_chosen_plans(chip, kind, orders, shapes, tool, tmp_path):
     """Blocks from 256 x 128 on that the model takes by itself: each wave alone, whatever others do beside it on its SIMD."""
     units = {unit["name"]: unit["issue"] for unit in json.loads(tool("tw-targets", f"amd:{chip}", "--json"))["units"]}

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from conftest import some
 from float8 import dtype
 from lanes import PTXAS, emulate, kernels, report_without_spills
 from test_block_scaled import operands_of, program, ragged
@@ -55,7 +56,7 @@ SHAPES = [((130, 136, 688), (F4, F4), 32, "block_m=128,block_n=64,stages=2"), ((
 NAMES = {(F4, F4): "k64_mxf4", (F6, B6): "k32_mx_e2m3_e3m2", (E5, F6): "k32_mx_e5m2_e2m3", (F4, E4): "k32_mx_e2m1_e4m3"}
 
 
-@pytest.mark.parametrize("shape, types, block, tile", SHAPES)
+@pytest.mark.parametrize("shape, types, block, tile", some(SHAPES))
 def test_right_in_every_mode(shape, types, block, tile, tool, tmp_path):
     path, (m, n, k) = tmp_path / "program.mlir", shape
     # A depth that no unit without scales has: else products as small as these are scaled in buffers.

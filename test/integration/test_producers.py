@@ -85,7 +85,6 @@ BOTH = "fuse_producers=1"
 
 @pytest.mark.parametrize("sizes, source, fused, options", [
     ((256, 1024, 512), "i8", 1, {}),
-    ((256, 1024, 512), "i8", 1, {"scale": "rows"}),
     ((256, 1024, 512), "f32", 1, {"scale": "both"}),
     ((128, 256, 192), "i8", 0, {"force": "fuse_producers=0"}),
     ((67, 83, 97), "i8", 1, {"turned": "b", "force": BOTH}),
@@ -96,8 +95,9 @@ BOTH = "fuse_producers=1"
     ((67, 83, 97), "i8", 2, {"of": "ab", "force": BOTH + ",rows_outside=1", "scale": "both"}),
     ((67, 83, 98), "f32", 2, {"of": "ab", "force": BOTH, "stored": "bf16"}),
     ((67, 83, 97), "i8", 2, {"of": "ab", "force": BOTH, "stored": "bf16", "turned": "b"}),
-    ((61, 150, 70), "i8", 2, {"of": "ab", "force": BOTH, "dynamic": True}),
     ((61, 150, 70), "i8", 2, {"of": "ab", "force": BOTH, "dynamic": True, "turned": "ab", "scale": "rows"}),
+    *([((256, 1024, 512), "i8", 1, {"scale": "rows"}),
+       ((61, 150, 70), "i8", 2, {"of": "ab", "force": BOTH, "dynamic": True})] if FULL else []),
 ], ids=str)
 @pytest.mark.parametrize("threads", [1, 3] if FULL else [3])
 def test_packing_computes_an_operand(tool, tmp_path, sizes, source, fused, options, threads):

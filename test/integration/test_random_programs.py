@@ -18,42 +18,42 @@ def run(seeds, *words):
 
 
 def test_on_the_host():
-    run("0:2000" if FULL else "0:150")
+    run("0:2000" if FULL else "0:100")
 
 
 #: A chip with asynchronous copies, one without, lanes in subgroups of 64 and 32, and one with units of 8-bit floats.
 @pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 500), ("amd:MI300X", 1000), ("amd:RX9070", 1500),
                                          ("nvidia:H100", 2000)])
 def test_on_the_emulator(chip, first):
-    count = 200 if FULL else 12
+    count = 200 if FULL else 8
     run(f"{first}:{first + count}", "--small", "--", "--target", chip, "--device", "emulator")
 
 
 #: Chains over rows, in every order of lanes and engines; the seeds begin where the other chip's end.
 @pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("amd:MI300X", 500), ("amd:RX7900", 1000), ("nvidia:H200", 1500)])
 def test_rows_on_the_emulator(chip, first):
-    count = 500 if FULL else 12
+    count = 500 if FULL else 8
     run(f"{first}:{first + count}", "--rows", *([] if FULL else ["--small"]), "--", "--target", chip, "--device", "emulator",
         "--modes")
 
 
 def test_rows_on_the_host():
-    run("0:300" if FULL else "0:30", "--rows")
+    run("0:300" if FULL else "0:20", "--rows")
 
 
 #: Products over windows, strided, reversed and cut rows, in every order of lanes and engines.
 @pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 300), ("nvidia:H100", 600), ("amd:MI300X", 900), ("amd:MI350", 1200),
                                          ("amd:MI250", 1500), ("amd:RX7900", 1800), ("amd:RX9070", 2100)])
 def test_windows_on_the_emulator(chip, first):
-    count = 300 if FULL else 10
+    count = 300 if FULL else 6
     run(f"{first}:{first + count}", "--windows", *([] if FULL else ["--small"]), "--", "--target", chip, "--device", "emulator", "--modes")
 
 
 def test_windows_on_the_host():
-    run("0:600" if FULL else "0:40", "--windows")
+    run("0:600" if FULL else "0:24", "--windows")
 
 
 def test_after_each_stage():
     """Programs run as each stage leaves them, too. The judge is float64: seeds whose floats become integers near a tie are
     left to the comparisons above."""
-    run("0:170" if FULL else "0:16", "--", "--verify-stages")
+    run("0:170" if FULL else "0:10", "--", "--verify-stages")

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from conftest import FULL
+from conftest import FULL, some
 from lanes import PTXAS, emulate, kernels, report_without_spills, sites
 from test_block_scaled import RELU, operands_of, program, ragged
 from test_float8 import run
@@ -51,7 +51,7 @@ SHAPES = [((128, 64, 256), (E4, E4), "block_m=128,block_n=64,stages=2"), ((300, 
           ((150, 260, 272), (E5, E4), "block_m=256,block_n=128,subgroups_m=1")]
 
 
-@pytest.mark.parametrize("shape, types, tile", SHAPES)
+@pytest.mark.parametrize("shape, types, tile", some(SHAPES))
 def test_right_in_every_mode(shape, types, tile, tool, tmp_path):
     path, (m, n, k) = tmp_path / "program.mlir", shape
     text = forced(ragged(m, n, k, *types), f"group=4,{tile}")

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, in_turn
 from float8 import dtype
 from test_float8 import run
 
@@ -86,9 +86,9 @@ def unit_of(text, tool, tmp_path, *options):
     return [d["choice"]["unit"] for d in decisions if d["decision"] == "contraction"]
 
 
-@pytest.mark.parametrize("m, n, k", [(16, 8, 128), (64, 96, 512), (45, 70, 160), (33, 17, 100)])
-@pytest.mark.parametrize("unit, a, b, of_a, of_b, block", KINDS)
-def test_units_take_scales(unit, a, b, of_a, of_b, block, m, n, k, tool, tmp_path):
+@pytest.mark.parametrize("kind, sizes", in_turn(KINDS, [(16, 8, 128), (64, 96, 512), (45, 70, 160), (33, 17, 100)]))
+def test_units_take_scales(kind, sizes, tool, tmp_path):
+    (unit, a, b, of_a, of_b, block), (m, n, k) = kind, sizes
     arrays, kinds, left, right = drawn(m, n, k, a, b, of_a, of_b, block)
     text = program(m, n, k, a, b, of_a, of_b, block)
     got = run(tool, tmp_path, text, arrays, kinds, "f32", *CHIP, "--device", "emulator")
@@ -117,11 +117,11 @@ def test_other_scales_are_no_operands(of_a, of_b, block, tool, tmp_path):
 CHIPS = ["scaled:scaled1", "cpu:host", "nvidia:H200", "nvidia:B200", "amd:MI300X", "amd:MI350", "accelerator:npu"]
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("unit, a, b, of_a, of_b, block", KINDS)
-def test_scales_of_both_signs_and_nan(unit, a, b, of_a, of_b, block, chip, tool, tmp_path, monkeypatch):
+@pytest.mark.parametrize("chip, kind", in_turn(CHIPS, KINDS))
+def test_scales_of_both_signs_and_nan(chip, kind, tool, tmp_path, monkeypatch):
     """A scale of NaN, of either sign, makes NaN of the results of its row or column alone."""
     monkeypatch.setenv("TILEWRIGHT_TARGET_PATH", str(BUILD / "lib" / "tilewright"))
+    _, a, b, of_a, of_b, block = kind
     m, n, k = 45, 70, 288
     arrays, kinds, left, right = drawn(m, n, k, a, b, of_a, of_b, block, signed=True)
     exact, size = left @ right.T, np.abs(left) @ np.abs(right).T

@@ -6,7 +6,7 @@ import json
 
 import numpy
 import pytest
-from conftest import BUILD, FULL
+from conftest import BUILD, FULL, in_turn, some
 from covering import pairwise
 from scratchpads import PLUGIN, as_library, pointer
 
@@ -66,11 +66,11 @@ def emulated(tool, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("element", ["i8", "f16"])
-@pytest.mark.parametrize("chip, way", [("one", "core"), ("turns", "transposed"), ("both", "transposed"), ("single", "elements"),
-                                       ("lines", "core")])
-def test_transposed_operands(emulated, chip, way, element):
+@pytest.mark.parametrize("chip_and_way, element", in_turn(
+    [("one", "core"), ("turns", "transposed"), ("both", "transposed"), ("single", "elements"), ("lines", "core")], ["i8", "f16"]))
+def test_transposed_operands(emulated, chip_and_way, element):
     """Who transposes, by the records of the chip; the clocks that the plan expects; the same sums in every order of the engines."""
+    chip, way = chip_and_way
     emulated(f"adder:{chip}", 80, 48, 112, element, layout="tt", modes=True)
     plan, clocks, _ = emulated(f"adder:{chip}", 256, 256, 256, element, layout="tt")
     assert (plan["copy_a"], plan["copy_b"]) == (way, way)
@@ -91,12 +91,13 @@ def test_tiles_at_edges(emulated, chip, layout, size):
     emulated(f"adder:{chip}", *size, layout=layout)
 
 
-@pytest.mark.parametrize("chip, engine", [("adder:one", "core"), ("adder:turns", "store"), ("adder:both", "store"),
-                                          ("adder:single", "store"), ("accelerator:npu", "core")])
-@pytest.mark.parametrize("layout", ["nnt", "ttt"])
-def test_transposed_results(emulated, chip, engine, layout):
+@pytest.mark.parametrize("chip_and_engine, layout", in_turn(
+    [("adder:one", "core"), ("adder:turns", "store"), ("adder:both", "store"), ("adder:single", "store"), ("accelerator:npu", "core")],
+    ["nnt", "ttt"]))
+def test_transposed_results(emulated, chip_and_engine, layout):
     """By the engine that transposes on the way out, in single elements, or by the core in registers. In CI each size in one of the
     layouts."""
+    chip, engine = chip_and_engine
     sizes = [(128, 96, 64), (50, 33, 70), (1, 48, 16), (33, 1, 5)]
     for m, n, k in sizes if FULL else sizes[layout == "ttt"::2]:
         emulated(chip, m, n, k, "i8", layout=layout, modes=True)
@@ -131,10 +132,10 @@ def test_sizes_that_are_no_multiples(emulated, m, n, k, element, least):
     assert busy["unit"] / min(4, tiles) / clocks >= least
 
 
-@pytest.mark.parametrize("way, size, stages", combinations(
+@pytest.mark.parametrize("way, size, stages", some(combinations(
     way=[("adder:turns", "f16", "tt"), ("adder:one", "f16", "nn"), ("adder:one", "i8", "tt"), ("adder:lines", "i8", "nn"),
          ("accelerator:npu", "bf16", "nn")],
-    size=[(64, 64, 128, 32), (64, 64, 64, 32), (128, 128, 64, 64), (128, 128, 32, 32)], stages=[2, 3]))
+    size=[(64, 64, 128, 32), (64, 64, 64, 32), (128, 128, 64, 64), (128, 128, 32, 32)], stages=[2, 3])))
 def test_tiles_of_one_step(emulated, way, size, stages):
     """Few steps: what is not hidden (the first copies, the last tile) counts, and in a ring of two stages the next copy waits
     until the unit has its commands."""

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, in_turn
 from float8 import dtype
 from lanes import ARCHITECTURES, PTXAS, emulate, kernels, report_without_spills, sites
 from test_float8 import run, where
@@ -186,9 +186,9 @@ def test_units_of_a_block(kind, unit, sizes, across, tool, tmp_path):
         report_without_spills(code, ARCHITECTURES["B200"])
 
 
-@pytest.mark.parametrize("tile", ["block_m=128,block_n=64,stages=2", "block_m=256,block_n=32", "block_m=256,block_n=96,subgroups_m=1",
-                                  "block_m=128,block_n=32,persistent_blocks=2,stages=2"])
-@pytest.mark.parametrize("kind", ["f16", "i8"])
+@pytest.mark.parametrize("kind, tile", in_turn(["f16", "i8"], [
+    "block_m=128,block_n=64,stages=2", "block_m=256,block_n=32", "block_m=256,block_n=96,subgroups_m=1",
+    "block_m=128,block_n=32,persistent_blocks=2,stages=2"]))
 def test_units_of_a_block_in_every_order(kind, tile, tool, tmp_path):
     """One and two units of a group, two groups, several tiles of a block; rests in m, n and k; and the launch that packs places."""
     path, (m, n, k) = tmp_path / "program.mlir", (300, 100, 352)

@@ -44,9 +44,9 @@ CASES = [(False, False, "host", 1), (False, True, "host", 2), (True, True, "host
 @pytest.mark.parametrize("case, dynamic, both, target, threads", [(i, *case) for i, case in enumerate(CASES)])
 @pytest.mark.parametrize("kind", TYPES)
 def test_values(tool, tmp_path, kind, case, dynamic, both, target, threads):
-    """In CI each kind and case takes two forms, so that each form meets all kinds and all cases."""
+    """In CI each kind and case takes one form; all forms occur."""
     first = list(TYPES).index(kind) + case
-    for shape, order in FORMS if FULL else (FORMS[first % 8], FORMS[(first + 3) % 8]):
+    for shape, order in FORMS if FULL else (FORMS[first % 8],):
         random = np.random.default_rng(len(shape))
         x = random.integers(-8, 8, shape).astype(TYPES[kind])
         y = random.integers(-8, 8, [shape[i] for i in order]).astype(TYPES[kind])

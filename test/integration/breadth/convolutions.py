@@ -26,7 +26,7 @@ QUANTIZED = ["conv_2d_nhwc_hwcf", "conv_2d_nhwc_fhwc", "conv_2d_nchw_fchw", "con
              "conv_2d_ngchw_gfchw", "conv_3d_ndhwc_dhwcf", "depthwise_conv_2d_nhwc_hwc",
              "depthwise_conv_2d_nhwc_hwcm"]
 #: Those whose dynamic form is compiled in every run; all are in full mode.
-SHORT = ["conv_1d", "conv_1d_nwc_wcf", "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"]
+SHORT = ["conv_1d", "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"]
 POOLINGS = [f"pooling_{layout}_{how}" for layout in ("nhwc", "nchw", "nwc", "ncw", "ndhwc")
             for how in ("sum", "max", "min", "max_unsigned", "min_unsigned")
             if not (layout in ("nchw", "ncw") and ("min" in how or "unsigned" in how))

@@ -96,8 +96,8 @@ def contractions(random):
         a, b, c = (random(kind, *shape(x), dynamic=dynamic) for kind, x in zip((ta, tb, tc), letters))
         wide = [x.data.astype(float) if x.kind[0] in "bf" else x.data.astype(int) for x in (a, b, c)]
         expected = wide[2] + np.einsum(f"{letters[0]},{letters[1]}->{letters[2]}", *wide[:2])
-        # Masked columns of a product of pairs in blocks of dynamic sizes take LLVM half a minute; with static sizes it is small.
-        long = dynamic and ta == "bf16" and "mmt4d" in name
+        # Masked columns of a product of floats in blocks of dynamic sizes take LLVM half a minute; with static sizes it is small.
+        long = dynamic and ta in ("bf16", "f64") and "mmt4d" in name
         yield destination(f"linalg.{name}-{ta}", f"linalg.{name}", [a, b], c, expected, units=32, long=long)
         if long:
             a, b, c = (Tensor(x.kind, x.data) for x in (a, b, c))

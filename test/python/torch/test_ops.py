@@ -98,6 +98,7 @@ TYPES = [torch.bfloat16, torch.int64, torch.bool] + [torch.float64, torch.float1
 def test_types(dtype):
     names = [n for n in OFTEN if dtype in OPERATIONS[n].dtypes]
     if not FULL:
+        names = names[::2]  # all of them have their first type above
         samples = [s for name in names for s in samples_of(OPERATIONS[name], dtype, 2) if max([t.numel() for t in s.tensors] + [0]) < 4000]
         try:
             if not check(samples):
