@@ -11,7 +11,7 @@ import pytest
 import fusion
 import predictions
 from artifacts import DRIVERS
-from conftest import BUILD, FULL
+from conftest import BUILD, FULL, SOURCE
 
 FAMILIES = {"unit", "contraction", "batched", "convolution", "elementwise", "reduction", "softmax", "norm", "transpose",
             "epilogue"}
@@ -157,6 +157,20 @@ def test_all_gpus_are_listed(tool):
     targets = {target["target"]: target["chips"] for target in json.loads(tool("tw-targets", "--json"))["targets"]}
     for target, chips in GPUS.items():
         assert sorted(targets[target]) == sorted(chips)
+
+
+def test_counts_of_unit_cases_are_those_of_the_page(tool):
+    """The table of docs/conformance.md, row by row, and its sum."""
+    page = (SOURCE / "docs" / "conformance.md").read_text()
+    rows = re.findall(r"^\| ((?:`\w+:\w+`(?:, )?)+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    counted = {chip: (int(cases), int(sparse)) for chips, cases, sparse in rows for chip in re.findall(r"`(\w+:\w+)`", chips)}
+    assert set(counted) == {f"{target}:{chip}" for target, chips in GPUS.items() for chip in chips}
+    for chip, (cases, sparse) in counted.items():
+        names = tool("tw-conformance", "--target", chip, "--list", "--filter=unit/*").splitlines()
+        units = {unit["name"] for unit in json.loads(tool("tw-targets", chip, "--json"))["units"] if "sparsity" in unit}
+        assert (len(names), sum(name.split("/")[1] in units for name in names)) == (cases, sparse), chip
+    (said,) = re.findall(r"--filter='unit/\*'`\): ([\d,]+) cases on the emulator", page)
+    assert int(said.replace(",", "")) == sum(cases for cases, _ in counted.values())
 
 
 def test_one_case_is_named_and_kept(tool, tmp_path):

@@ -299,3 +299,76 @@ llvm.func @operand(%a: vector<8xf16>, %b: i64, %k: i64, %sum: vector<8xf32>, %ou
   llvm.return
 }
 }
+
+// -----
+
+// Whether an engine may work at all is asked of one op of each kind; in which order they stand, of every one: here the second
+// of two equal ones breaks it.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.fence_engines()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @second(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.fence_engines() : () -> ()
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  // expected-error @below {{kernel second: 'tilewright.primitive.store_tensor' lets an engine use scratchpad memory that lanes wrote without publishing it: a fence before engines is missing after the write, before the barrier}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// The kernel that starts an engine is the second one of the module: the first has calls, too, but none that starts one.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @lanes_alone(%v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.return
+}
+llvm.func @with_engine(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  // expected-error @below {{kernel with_engine: 'tilewright.primitive.store_tensor' lets an engine use scratchpad memory}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// The engine is started by a function that the kernel calls.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @starts(%map: !llvm.ptr) {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+llvm.func @calls(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  // expected-error @below {{kernel calls: 'starts' lets an engine use scratchpad memory}}
+  llvm.call @starts(%map) : (!llvm.ptr) -> ()
+  llvm.return
+}
+}
