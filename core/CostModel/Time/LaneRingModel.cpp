@@ -356,8 +356,7 @@ bool GroupPlanner::price(LaneContractionPlan &plan, const Candidate &of, const S
   const double hbm =
       clocksOfArrays(c, double(size.m) * size.n * double(size.outer), double(lineBytes) / double(plan.depth), *global);
   plan.seconds = secondsOf(grid.clocks(steps * plan.stepClocks + epilogue, hbm, chip, engine.latency), chip);
-  if (findsIndexInBlock(unit)) // packed before; ScaledOperands.cpp counts the launches for scales
-    plan.seconds += imageSeconds(plan, c, chip);
+  plan.seconds += imageSeconds(plan, c, chip);
   const std::optional<int64_t> forced = forcedValue(question.overrides, "rasterisation_rows");
   const bool isStatic = llvm::all_of(llvm::concat<const unsigned>(base.outer, ArrayRef({base.mDim, base.nDim})),
                                      [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); });

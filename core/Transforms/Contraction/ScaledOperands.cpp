@@ -13,7 +13,6 @@
 #include "core/Transforms/Contraction/ScaledOperands.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Copies/ElementPacking.h"
-#include "core/CostModel/Copies/ScaleStaging.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
@@ -224,8 +223,7 @@ std::optional<ScaledOperands> ScaleFinder::run() {
   std::optional<LaneContractionPlan> byUnit = planOf(result.contraction), byBuffers = planOf(c);
   if (!byUnit)
     return std::nullopt;
-  const double units = byUnit->seconds + imageSeconds(*byUnit, result.contraction, chip) +
-                       packingSeconds(*byUnit, result.contraction, chip);
+  const double units = byUnit->seconds + packingSeconds(*byUnit, result.contraction, chip);
   const double buffers = byBuffers ? byBuffers->seconds + bufferSeconds(result.contraction) : 0;
   if (byBuffers && buffers < units)
     return std::nullopt;
