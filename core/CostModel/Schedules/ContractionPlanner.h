@@ -24,6 +24,7 @@
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/Candidates.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
+#include "core/CostModel/Time/Segments.h"
 #include <cmath>
 #include <limits>
 
@@ -229,6 +230,7 @@ private:
   double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
   double stridedLineClocks(double stride, double steps, double perStep, double between) const;
   bool readsAlongK(const ContractionPlan &p) const;
+  llvm::SmallVector<Walk> scalarRows(const ContractionPlan &p, double rows) const;
   double scalarLines(const ContractionPlan &p, double rows) const;
   double scalarPieces(const ContractionPlan &p, const Extents &x, double rows, double unit) const;
   double scalarBytes(const ContractionPlan &p, const Extents &x, double rows) const;

@@ -207,7 +207,7 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
   const Memory *first = machine.cache(0);
   if (!first || !p.rowDim || p.packScalars)
     return clocks;
-  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * bytesOf(s);
+  int64_t stride = int64_t(bytesApart(s, *p.rowDim));
   int64_t sets = first->bytes / (first->lineBytes * first->ways);
   if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
     double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);

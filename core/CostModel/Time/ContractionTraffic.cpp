@@ -166,46 +166,39 @@ bool Planner::readsAlongK(const ContractionPlan &p) const {
   return std::abs(strideOf(scalars, p.kDim).value_or(0)) == together;
 }
 
-/// Runs of neighbouring elements of `bytes` bytes, and the bytes from the first of a run to its last, where `dims` are
-/// walked whole: how many bytes apart their steps are, and how many. What lies closer than `unit` bytes is one run.
-static std::pair<double, double> runsOf(SmallVector<std::pair<double, double>> dims, double bytes, double unit) {
-  llvm::sort(dims);
-  double extent = bytes, runs = 1;
-  for (auto [apart, count] : dims)
-    if (apart <= std::max(extent, unit) && runs == 1)
-      extent += apart * (count - 1);
-    else
-      runs *= count;
-  return {runs, extent};
+/// The dimensions that `rows` rows of the scalar operand run through.
+SmallVector<Walk> Planner::scalarRows(const ContractionPlan &p, double rows) const {
+  SmallVector<Walk> dims;
+  if (!p.rowDim)
+    return dims;
+  auto add = [&](unsigned dim) { dims.push_back({bytesApart(p.scalarOperand(c), dim), double(trips(dim))}); };
+  add(*p.rowDim);
+  llvm::for_each(p.outerRows, add);
+  return firstPositions(std::move(dims), rows);
 }
 
 /// Lines that `rows` rows of the scalar operand touch in one step of kDim, with its taps where they are inside.
 double Planner::scalarLines(const ContractionPlan &p, double rows) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  SmallVector<std::pair<double, double>> dims;
-  auto add = [&](unsigned dim, double count) { dims.emplace_back(bytesApart(s, dim), count); };
-  if (p.rowDim)
-    add(*p.rowDim, rows);
+  SmallVector<Walk> walks = scalarRows(p, rows);
   for (unsigned dim : c.k)
     if (p.tapsInside && dim != p.kDim)
-      add(dim, trips(dim));
-  auto [runs, extent] = runsOf(dims, bytesOf(s), machine.lineBytes);
-  double shared =
-      extent < machine.lineBytes ? std::min(1.0, std::max(bytesApart(s, p.kDim), extent) / machine.lineBytes) : 1;
-  return runs * std::max(1.0, extent / machine.lineBytes) * shared;
+      walks.push_back({bytesApart(s, dim), double(trips(dim))});
+  const Segments segments = segmentsOf(std::move(walks), bytesOf(s), machine.lineBytes);
+  double shared = segments.extent < machine.lineBytes
+                      ? std::min(1.0, std::max(bytesApart(s, p.kDim), segments.extent) / machine.lineBytes)
+                      : 1;
+  return segments.unitsOf(machine.lineBytes) * shared;
 }
 
 /// Pieces of `unit` bytes (lines, pages) that a tile of `rows` rows of the scalar operand touches in a block of k. Taps
 /// come back to those of others.
 double Planner::scalarPieces(const ContractionPlan &p, const Extents &x, double rows, double unit) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  SmallVector<std::pair<double, double>> dims;
-  if (p.rowDim)
-    dims.emplace_back(bytesApart(s, *p.rowDim), rows);
+  SmallVector<Walk> walks = scalarRows(p, rows);
   for (unsigned dim : c.k)
-    dims.emplace_back(bytesApart(s, dim), dim == p.kDim ? double(trips(dim)) / x.kBlocks : double(trips(dim)));
-  auto [runs, extent] = runsOf(dims, bytesOf(s), unit);
-  return runs * std::max(1.0, extent / unit);
+    walks.push_back({bytesApart(s, dim), dim == p.kDim ? double(trips(dim)) / x.kBlocks : double(trips(dim))});
+  return segmentsOf(std::move(walks), bytesOf(s), unit).unitsOf(unit);
 }
 
 /// Bytes of the lines that `rows` rows of the scalar operand touch in a block of k, or of their elements if those are
