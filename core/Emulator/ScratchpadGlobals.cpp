@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Rewriter.h"
+#include "core/Machine/FirstFit.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -54,20 +55,6 @@ static llvm::StringMap<Globals> reachedGlobals(ModuleOp module, const llvm::Stri
   return reached;
 }
 
-/// The lowest offset of `global` from `least` on where it overlaps none of `neighbours`.
-static uint64_t firstFit(const Placed &global, uint64_t least, ArrayRef<const Placed *> neighbours) {
-  uint64_t offset = llvm::alignTo(least, global.align);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const Placed *other : neighbours)
-      if (offset < other->end() && other->offset < offset + global.bytes) {
-        offset = llvm::alignTo(other->end(), global.align);
-        moved = true;
-      }
-  }
-  return offset;
-}
-
 LogicalResult KernelRewriter::placeGlobals() {
   DataLayout layout(module);
   std::vector<Placed> sized, dynamic; // dynamic: the launch says how long
@@ -95,11 +82,11 @@ LogicalResult KernelRewriter::placeGlobals() {
   // The largest first: so the small ones fill what it leaves.
   llvm::stable_sort(sized, [](const Placed &a, const Placed &b) { return a.bytes > b.bytes; });
   for (size_t i = 0; i < sized.size(); ++i) {
-    SmallVector<const Placed *> neighbours;
+    SmallVector<TakenBytes> taken;
     for (size_t j = 0; j < i; ++j)
       if (together(sized[i].name, sized[j].name))
-        neighbours.push_back(&sized[j]);
-    sized[i].offset = firstFit(sized[i], 0, neighbours);
+        taken.push_back({sized[j].offset, sized[j].end()});
+    sized[i].offset = firstFit(int64_t(sized[i].bytes), int64_t(sized[i].align), std::move(taken));
     scratchpadOffsets[sized[i].name] = sized[i].offset;
   }
   auto endOf = [&](const KernelEntry &kernel, ArrayRef<Placed> places) {

@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Import/CheckIndices.h"
+#include "core/Analysis/IndexCasts.h"
 #include "core/Analysis/IndexChecks.h"
 #include "dialects/Tile/TileDialect.h"
 
@@ -133,8 +134,7 @@ bool DataFlow::compute(Value value) {
 }
 
 bool tilewright::isClamped(Value index, int64_t last) {
-  while (auto cast = index.getDefiningOp<arith::IndexCastOp>())
-    index = cast.getIn();
+  index = withoutCasts(index);
   auto below = [&](Operation *op) {
     return isa_and_nonnull<arith::MinSIOp>(op) && llvm::any_of(op->getOperands(), [&](Value each) {
              std::optional<int64_t> number = getConstantIntValue(each);

@@ -17,6 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/IndexCasts.h"
 #include "core/Analysis/IndexChecks.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -35,6 +36,7 @@ namespace tilewright {
 } // namespace tilewright
 
 using namespace mlir;
+using tilewright::withoutCasts;
 
 namespace {
 /// Where an element is read or written: for each dimension of the array the loop whose number is its index, or none
@@ -45,13 +47,6 @@ struct Place {
   Value index;           // of it
 };
 } // namespace
-
-/// `value` before casts between integers that hold every index.
-static Value withoutCasts(Value value) {
-  while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
-    value = cast.getIn();
-  return value;
-}
 
 /// The place of an element of an array of `type` at `indices`; `loopOf` gives the loop that counts an index, and
 /// `extents` how often loops run. nullopt where other than one index is computed, or a loop counts two dimensions or a

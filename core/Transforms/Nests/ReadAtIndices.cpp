@@ -15,6 +15,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/IndexCasts.h"
 #include "core/Analysis/Nest.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
@@ -51,12 +52,6 @@ static bool dependsOn(Value value, AffineForOp loop) {
   Operation *op = value.getDefiningOp();
   return op && op->getBlock() == loop.getBody() &&
          llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOn(operand, loop); });
-}
-
-static Value withoutCasts(Value value) {
-  while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
-    value = cast.getIn();
-  return value;
 }
 
 static std::optional<ChosenElement> findChosen(AffineForOp root) {

@@ -32,6 +32,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Schedule/ChainScheduler.h"
 #include "core/Transforms/Schedule/ConsumerGroups.h"
+#include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "tilewright/Explain.h"
 
@@ -43,12 +44,6 @@ namespace tilewright {
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
-
-/// Whether somebody has decided already.
-static bool isScheduled(func::FuncOp kernel) {
-  return llvm::any_of(kernel.front().getOps<AffineForOp>(),
-                      [](AffineForOp nest) { return nest->hasAttr(tile::scheduleAttr); });
-}
 
 namespace {
 /// A form of a kernel, with its schedules.

@@ -30,7 +30,7 @@ class PartWriter : public StepWriter {
 public:
   PartWriter(DependentReductions &chain, int64_t parts, llvm::function_ref<bool(Operation *)> isInside,
              OpBuilder buffers)
-      : StepWriter(chain, chain.loops[chain.common].trips / parts, buffers), numParts(parts), isInside(isInside) {}
+      : StepWriter(chain, chain.loops[chain.common].trips / parts, buffers, parts), isInside(isInside) {}
   LogicalResult check(std::string &reason) const;
   PartialNests write(OpBuilder &builder);
 
@@ -38,7 +38,6 @@ private:
   bool begins(unsigned number) const;
   bool isResult(const ReductionStatement &s) const;
   StepArray allocateForParts(ArrayRef<unsigned> loops, Type element) { return allocate(loops, element, numParts); }
-  StepArray &partOf(unsigned statement, unsigned part) override;
   void nestOfParts(OpBuilder &builder, ArrayRef<unsigned> loops, Body body);
   void writePart(OpBuilder &builder, unsigned number);
   Value emit(OpBuilder &builder, const Term *term) override;
@@ -53,7 +52,6 @@ private:
   Value valueOf(OpBuilder &builder, unsigned statement);
   Value all(OpBuilder &builder, ArrayRef<Value> values, const ReductionStatement &s);
 
-  int64_t numParts;
   llvm::function_ref<bool(Operation *)> isInside;
   std::map<unsigned, StepArray> extremes;                    // of parts, by statement
   std::map<std::pair<unsigned, unsigned>, StepArray> sums;   // of parts, by statement and pair
@@ -107,18 +105,6 @@ LogicalResult PartWriter::check(std::string &reason) const {
     if (s.place == Place::After && !areAtTheirPlaces(s.term))
       return refuse("results are read at other places than they are written at");
   return success();
-}
-
-/// Each part has arrays of its own over its iterations of the common loop.
-StepArray &PartWriter::partOf(unsigned statement, unsigned part) {
-  const ReductionStatement &s = chain.statements[statement];
-  llvm::SmallBitVector every(chain.loops.size(), true);
-  const bool isWhole = s.pairs.size() == 1;
-  StepArray &array = isWhole ? ofArrays[s.memref] : parts[{statement, part}];
-  if (!array.buffer)
-    array = allocateForParts(indexLoops(chain, s.map, isWhole ? every : chain.loopsOf(s.pairs[part].g)),
-                             isWhole ? cast<MemRefType>(s.memref.getType()).getElementType() : s.pairs[part].g->type);
-  return array;
 }
 
 /// A nest whose outermost loop goes over the parts.

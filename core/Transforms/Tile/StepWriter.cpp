@@ -49,17 +49,13 @@ SmallVector<unsigned> tilewright::indexLoops(const DependentReductions &chain, A
 /// Where steps keep g of a pair of what each iteration of the common loop computes.
 StepArray &StepWriter::partOf(unsigned statement, unsigned part) {
   const ReductionStatement &s = chain.statements[statement];
-  llvm::SmallBitVector all(chain.loops.size(), true);
-  if (s.pairs.size() == 1) {
-    StepArray &array = ofArrays[s.memref];
-    if (!array.buffer)
-      array = allocate(indexLoops(chain, s.map, all), cast<MemRefType>(s.memref.getType()).getElementType());
+  const bool isWhole = s.pairs.size() == 1;
+  StepArray &array = isWhole ? ofArrays[s.memref] : parts[{statement, part}];
+  if (array.buffer)
     return array;
-  }
-  StepArray &array = parts[{statement, part}];
-  if (!array.buffer)
-    array = allocate(indexLoops(chain, s.map, chain.loopsOf(s.pairs[part].g)), s.pairs[part].g->type);
-  return array;
+  const llvm::SmallBitVector all(chain.loops.size(), true);
+  Type element = isWhole ? cast<MemRefType>(s.memref.getType()).getElementType() : s.pairs[part].g->type;
+  return array = allocate(indexLoops(chain, s.map, isWhole ? all : chain.loopsOf(s.pairs[part].g)), element, numParts);
 }
 
 /// Where the sum of g of a pair is kept: of a single pair, where the program keeps the result.

@@ -49,8 +49,8 @@ llvm::SmallVector<unsigned> indexLoops(const DependentReductions &chain, mlir::A
 /// Writes one chain with `step` iterations of the common loop at a time; arrays of steps are allocated by `buffers`.
 class StepWriter {
 public:
-  StepWriter(DependentReductions &chain, int64_t step, mlir::OpBuilder buffers)
-      : chain(chain), step(std::min(step, chain.loops[chain.common].trips)), buffers(buffers),
+  StepWriter(DependentReductions &chain, int64_t step, mlir::OpBuilder buffers, int64_t numParts = 0)
+      : chain(chain), step(std::min(step, chain.loops[chain.common].trips)), buffers(buffers), numParts(numParts),
         conditions(liveConditions(chain)), loc(chain.statements.front().root->getLoc()) {}
   virtual ~StepWriter() = default;
   void write(mlir::OpBuilder &builder);
@@ -59,7 +59,7 @@ protected:
   using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
   /// An array over these loops, one for each of `parts` of the common loop where that is not 0.
   StepArray allocate(llvm::ArrayRef<unsigned> loops, mlir::Type element, int64_t parts = 0);
-  virtual StepArray &partOf(unsigned statement, unsigned part);
+  StepArray &partOf(unsigned statement, unsigned part);
   StepArray &stateOf(unsigned statement, unsigned part);
   void nest(mlir::OpBuilder &builder, llvm::ArrayRef<unsigned> loops, Body body);
   mlir::Value load(mlir::OpBuilder &builder, const StepArray &array);
@@ -98,7 +98,8 @@ protected:
   DependentReductions &chain;
   int64_t step;
   mlir::OpBuilder buffers;
-  Conditions conditions;                                               // of iterations of the common loop that count
+  int64_t numParts;      // of the common loop, each with arrays of its own; 0: steps, which use the same ones
+  Conditions conditions; // of iterations of the common loop that count
   llvm::MapVector<unsigned, BaseArrays> bases;                         // by the statement of the maximum
   std::map<std::tuple<unsigned, unsigned, unsigned>, StepArray> lower; // of powers of distances from a mean
   llvm::MapVector<unsigned, MeanArrays> means;                         // by number

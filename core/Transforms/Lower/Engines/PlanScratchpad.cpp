@@ -14,6 +14,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Machine/FirstFit.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -138,19 +139,12 @@ static void place(Plan &plan, int64_t align) {
   llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
   SmallVector<Buffer *> placed;
   for (Buffer *buffer : order) {
-    SmallVector<std::pair<int64_t, int64_t>> taken;
+    SmallVector<TakenBytes> taken;
     for (Buffer *other : placed)
       if (meet(*other, *buffer))
         taken.push_back({other->offset, other->offset + other->bytes});
-    llvm::sort(taken);
-    int64_t offset = 0;
-    for (auto [begin, end] : taken) {
-      if (offset + buffer->bytes <= begin)
-        break;
-      offset = std::max<int64_t>(offset, llvm::alignTo(end, align));
-    }
-    buffer->offset = offset;
-    plan.bytes = std::max(plan.bytes, offset + buffer->bytes);
+    buffer->offset = firstFit(buffer->bytes, align, std::move(taken));
+    plan.bytes = std::max(plan.bytes, buffer->offset + buffer->bytes);
     placed.push_back(buffer);
   }
 }

@@ -19,6 +19,7 @@
 
 #include "core/Analysis/FoldedConstants.h"
 #include "core/Analysis/Signature.h"
+#include "core/Machine/FirstFit.h"
 #include "core/Transforms/Lower/LLVM/SizeProduct.h"
 #include "core/Transforms/Lower/LLVM/WorkspacePlanner.h"
 #include "core/Transforms/Passes.h"
@@ -47,8 +48,6 @@ struct PlanWorkspace : tilewright::impl::PlanWorkspaceBase<PlanWorkspace> {
   void runOnOperation() override;
 };
 
-int64_t roundUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
-
 } // namespace
 
 int64_t tilewright::placeStatic(std::vector<Buffer> &buffers) {
@@ -57,21 +56,16 @@ int64_t tilewright::placeStatic(std::vector<Buffer> &buffers) {
   for (Buffer &buffer : buffers) {
     if (buffer.bytes < 0)
       continue;
+    SmallVector<TakenBytes> taken;
+    for (Buffer *other : placed)
+      if (buffer.meets(*other))
+        taken.push_back({other->offset, other->offset + other->bytes});
     int64_t alignment = std::max<int64_t>(workspaceLineBytes, buffer.alloc.getAlignment().value_or(1));
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (Buffer *other : placed)
-        if (buffer.meets(*other) && buffer.offset < other->offset + other->bytes &&
-            other->offset < buffer.offset + buffer.bytes) {
-          buffer.offset = roundUp(other->offset + other->bytes, alignment);
-          moved = true;
-        }
-    }
+    buffer.offset = firstFit(buffer.bytes, alignment, std::move(taken));
     placed.push_back(&buffer);
     total = std::max(total, buffer.offset + buffer.bytes);
   }
-  return roundUp(total, workspaceLineBytes);
+  return llvm::alignTo(total, workspaceLineBytes);
 }
 
 unsigned tilewright::placeDynamic(std::vector<Buffer> &buffers) {
