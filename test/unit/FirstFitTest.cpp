@@ -13,6 +13,8 @@
 #include "core/Machine/FirstFit.h"
 #include <gtest/gtest.h>
 
+namespace first_fit_test {
+
 using namespace tilewright;
 
 using Taken = llvm::SmallVector<TakenBytes>;
@@ -42,3 +44,5 @@ TEST(FirstFit, NoLowerPlaceIsFree) {
         EXPECT_EQ(firstFit(bytes, align, taken), lowest) << bytes << " bytes at multiples of " << align;
       }
 }
+
+} // namespace first_fit_test

@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
+namespace segments_test {
+
 using namespace tilewright;
 
 /// Rows of `x` elements of 4 bytes, `apart` bytes from the first of one to the first of the next.
@@ -69,3 +71,5 @@ TEST(Segments, LinesAreThoseThatAreCounted) {
   // Rows that are shorter than a line: each has one of its own.
   EXPECT_EQ(segmentsOf(firstPositions(rowsOf(2, 4096), 14), 4, 64).unitsOf(64), double(linesOf(14, 2, 4096)));
 }
+
+} // namespace segments_test
