@@ -44,7 +44,7 @@ function(tilewright_precompiled_headers target)
 endfunction()
 
 # What the precompiled headers cannot hold, other headers and instances of templates, is most of the rest: files of one folder are
-# compiled together, which takes a quarter of the time of each alone. What a file keeps to itself has a name that its neighbours do not use.
+# compiled together, and a full build takes half of the processor time. What a file keeps to itself has a name that its neighbours do not use.
 option(TILEWRIGHT_UNITY "Compile the files of a component in groups" ON)
 set(CMAKE_UNITY_BUILD ${TILEWRIGHT_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
