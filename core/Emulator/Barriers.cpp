@@ -265,8 +265,8 @@ int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *a
     return 0;
   };
   if (step == PhaseStep::Init) {
-    Place place = machine.locate(lane, address);
-    if (place.kind != Place::Scratchpad || place.room < 8 || key % 8)
+    MemoryPlace place = machine.locate(lane, address);
+    if (place.kind != MemoryPlace::Scratchpad || place.room < 8 || key % 8)
       return misuse([&] {
         return formatv("{0} makes a barrier object at {1:x}; expected 8 aligned bytes of its scratchpad",
                        machine.name(lane), key)

@@ -301,7 +301,7 @@ struct Buffer {
 };
 
 /// Where an address lies.
-struct Place {
+struct MemoryPlace {
   enum Kind { Nowhere, Scratchpad, Global, Private } kind = Nowhere;
   Block *block = nullptr;
   Buffer *buffer = nullptr;
@@ -358,7 +358,7 @@ struct Machine {
   /// Runs all blocks. False: a message in `error`.
   bool launch(const Launch &launch, std::string &error);
 
-  Place locate(Lane &lane, const void *address);
+  MemoryPlace locate(Lane &lane, const void *address);
   /// An access of one lane: checked, logged. The address to use instead of `address`.
   void *access(Lane &lane, uint32_t site, void *address);
   /// Bytes [begin, end) after `address`, of a site without a size of its own; gives `address`.

@@ -24,15 +24,15 @@ using namespace tilewright;
 using llvm::formatv;
 
 /// Inlined where each access comes by.
-[[gnu::always_inline]] static inline Place placeOf(Machine &machine, Lane &lane, const void *address) {
+[[gnu::always_inline]] static inline MemoryPlace placeOf(Machine &machine, Lane &lane, const void *address) {
   auto *byte = static_cast<const char *>(address);
-  Place place;
+  MemoryPlace place;
   uint64_t inWindow = byte - machine.window;
   if (inWindow < Machine::windowStride * lane.cluster->blocks.size()) {
     place.block = &lane.cluster->blocks[inWindow / Machine::windowStride];
     place.offset = inWindow % Machine::windowStride;
     if (place.offset < place.block->scratchpadBytes) {
-      place.kind = Place::Scratchpad;
+      place.kind = MemoryPlace::Scratchpad;
       place.room = place.block->scratchpadBytes - place.offset;
     }
     return place;
@@ -40,7 +40,7 @@ using llvm::formatv;
   auto inside = [&](Buffer &buffer) {
     if (byte < buffer.data || byte >= buffer.data + buffer.bytes)
       return false;
-    place.kind = Place::Global;
+    place.kind = MemoryPlace::Global;
     place.buffer = &buffer;
     place.offset = byte - buffer.data;
     place.room = buffer.bytes - place.offset;
@@ -56,11 +56,11 @@ using llvm::formatv;
     return place;
   }
   if (machine.stacks.contains(lane.number, byte))
-    place.kind = Place::Private;
+    place.kind = MemoryPlace::Private;
   return place;
 }
 
-Place Machine::locate(Lane &lane, const void *address) { return placeOf(*this, lane, address); }
+MemoryPlace Machine::locate(Lane &lane, const void *address) { return placeOf(*this, lane, address); }
 
 static const char *spaceName(Space space) {
   return space == Space::Scratchpad || space == Space::Cluster ? "scratchpad" : "global";
@@ -82,8 +82,8 @@ static const char *missingFence(const Lane &lane, const Conflict &conflict) {
 }
 
 /// Reports an access that is in no order with an earlier one.
-[[gnu::noinline]] static void reportConflict(Machine &machine, const Lane &lane, const Place &place, uint32_t site,
-                                             AccessKind kind, const Conflict &conflict) {
+[[gnu::noinline]] static void reportConflict(Machine &machine, const Lane &lane, const MemoryPlace &place,
+                                             uint32_t site, AccessKind kind, const Conflict &conflict) {
   const char *verb = verbOf(kind);
   std::string bytesText = formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
   if (conflict.kind == Conflict::NeverWritten) {
@@ -131,13 +131,13 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
                     uint64_t bytes, uint64_t align, AccessKind kind, Space space) {
   if (bytes == 0)
     return true;
-  Place place = placeOf(*this, lane, address);
-  if (place.kind == Place::Private && space == Space::Generic)
+  MemoryPlace place = placeOf(*this, lane, address);
+  if (place.kind == MemoryPlace::Private && space == Space::Generic)
     return true;
   bool wantsScratchpad = space == Space::Scratchpad || space == Space::Cluster;
-  bool fits = place.kind != Place::Nowhere && place.kind != Place::Private && place.room >= bytes;
+  bool fits = place.kind != MemoryPlace::Nowhere && place.kind != MemoryPlace::Private && place.room >= bytes;
   if (space != Space::Generic)
-    fits &= wantsScratchpad == (place.kind == Place::Scratchpad);
+    fits &= wantsScratchpad == (place.kind == MemoryPlace::Scratchpad);
   if (fits && space == Space::Scratchpad)
     fits = place.block == lane.block;
   if (!fits) {
@@ -165,7 +165,7 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
   ShadowMemory &shadow = place.block ? place.block->shadow : place.buffer->shadow;
   Cluster &cluster = *lane.cluster;
   Conflict conflict = shadow.access(cluster.agents, order, agent, clock, cluster.run, kind, place.offset, bytes, site,
-                                    place.kind == Place::Scratchpad, cluster.acquired);
+                                    place.kind == MemoryPlace::Scratchpad, cluster.acquired);
   if (conflict.kind == Conflict::None)
     return true;
   reportConflict(*this, lane, place, site, kind, conflict);
@@ -173,8 +173,8 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
 }
 
 void Machine::checkFence(Lane &lane, uint32_t site, const void *address) {
-  Place place = locate(lane, address);
-  if (!kernels->table.fencedEngines || place.kind != Place::Scratchpad)
+  MemoryPlace place = locate(lane, address);
+  if (!kernels->table.fencedEngines || place.kind != MemoryPlace::Scratchpad)
     return;
   Cluster &cluster = *lane.cluster;
   const ShadowCell *cell = place.block->shadow.writtenCell(place.offset, cluster.run);

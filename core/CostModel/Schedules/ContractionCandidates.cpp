@@ -291,7 +291,7 @@ bool Planner::prefetchesResult(int64_t fragments) const {
   constexpr int64_t leastSteps = 64; // one prefetch beside 64 units: below a hundredth on two load ports
   double bytes = elementsOf(c.c) * sumBytes;
   const Memory *first = machine.cache(0);
-  if (!first || bytes <= Machine::cacheShare * first->bytes)
+  if (!first || bytes <= CoreNumbers::cacheShare * first->bytes)
     return false;
   int64_t steps = product(c.k);
   return steps >= leastSteps && steps * fragments >= machine.level(bytes).latency;
@@ -304,7 +304,7 @@ bool Planner::prefetchesRows(const ContractionPlan &p) const {
   const Memory *second = machine.cache(1);
   const ContractionOperand &s = p.scalarOperand(c);
   if (p.isBlock() || p.packScalars || !p.rowDim || !second || !isStatic(*p.rowDim) || readsAlongK(p) ||
-      distinctElements(s.access) * double(bytesOf(s)) <= Machine::cacheShare * second->bytes)
+      distinctElements(s.access) * double(bytesOf(s)) <= CoreNumbers::cacheShare * second->bytes)
     return false;
   const double units = double(p.rows * p.vectors * (p.tapsInside ? product(c.k) / trips(p.kDim) : 1));
   return units >= leastUnits * scalarLines(p, double(p.rows));
@@ -331,7 +331,7 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   result.push_back({0, 0});
   const Memory *second = machine.cache(1);
   auto fitting = [&](int64_t bytes) {
-    return second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
+    return second ? int64_t(CoreNumbers::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
   };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
   int64_t panels = llvm::divideCeil(laneTrips(p), p.vectors * p.unit->n);
@@ -395,7 +395,7 @@ bool Planner::chooseSteps(ContractionPlan &p) const {
   // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
   const Memory *second = secondCache();
   double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c));
-  bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
+  bool staysNear = second && vSource <= CoreNumbers::cacheShare * second->bytes;
   bool canPrefetch = !p.rowsOutside && (!p.packVectors || p.laneBlock == 1) && isStatic(p.kDim) &&
                      llvm::all_of(c.k, [&](unsigned dim) { return dim == p.kDim || isOne(dim); }) &&
                      vectorsExtent > p.vectors && !p.windows;

@@ -31,9 +31,9 @@
 namespace tilewright {
 
 /// The numbers of a chip that the form needs, read once.
-struct Machine {
+struct CoreNumbers {
   static constexpr double cacheShare = 0.375;
-  explicit Machine(const TargetDescription &target) {
+  explicit CoreNumbers(const TargetDescription &target) {
     auto [count, bytes] = target.vectorRegisters();
     registers = count;
     registerBytes = bytes;
@@ -288,7 +288,7 @@ private:
 
   const Contraction &c;
   const TargetDescription &target;
-  Machine machine;
+  CoreNumbers machine;
   const PlanOptions &options;
   std::optional<unsigned> splitDim; // this is one core's part
   int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;

@@ -290,7 +290,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
   if (!readsAlongK(p)) {
     const Memory *second = machine.cache(1);
-    double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
+    double passes = second && x.sSource <= CoreNumbers::cacheShare * second->bytes ? 1 : x.panels;
     if (p.prefetchRows)
       return beside(total, x.sSource * passes / machine.bandwidth(x.sSource));
     return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;

@@ -135,7 +135,7 @@ std::vector<Tiling> tilewright::tilingsOf(const NestRange &range, const NestTime
     iterations *= double(trips);
   }
   // Of tiles that take as long, that whose part leaves most of what replacement loses to the others.
-  const double share = times.cores ? middle : Machine::cacheShare * double(near->bytes);
+  const double share = times.cores ? middle : CoreNumbers::cacheShare * double(near->bytes);
   auto distance = [&](const Tiling &tiling) { return std::abs(std::log(double(tiling.bytes) / share)); };
   llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
   if (result.size() > mostTiles)

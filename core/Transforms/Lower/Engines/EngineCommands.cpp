@@ -23,8 +23,8 @@
 using namespace mlir;
 using namespace tilewright;
 
-StringRef tilewright::nameOf(Command engine) {
-  return engine == Command::Copy ? "copy" : engine == Command::Unit ? "unit" : "store";
+StringRef tilewright::nameOf(EngineCommand engine) {
+  return engine == EngineCommand::Copy ? "copy" : engine == EngineCommand::Unit ? "unit" : "store";
 }
 
 Value EngineWriter::call(OpBuilder &builder, Operation *at, StringRef name, Type result, ValueRange operands) {
@@ -54,7 +54,7 @@ EngineWriter::EngineWriter(func::FuncOp function, const TargetDescription &chip,
   }
 }
 
-Value EngineWriter::commit(OpBuilder &builder, Operation *op, Command engine) {
+Value EngineWriter::commit(OpBuilder &builder, Operation *op, EngineCommand engine) {
   Location loc = op->getLoc();
   call(builder, op, ("tilewright.primitive.commit_" + nameOf(engine)).str(), {}, {});
   Value counter = issued[int(engine)];
@@ -64,7 +64,7 @@ Value EngineWriter::commit(OpBuilder &builder, Operation *op, Command engine) {
   return number;
 }
 
-void EngineWriter::wait(OpBuilder &builder, Location loc, Command engine, Value number) {
+void EngineWriter::wait(OpBuilder &builder, Location loc, EngineCommand engine, Value number) {
   Value all = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), issued[int(engine)]);
   call(builder, function, ("tilewright.primitive.wait_" + nameOf(engine)).str(), {},
        arith::SubIOp::create(builder, loc, all, number).getResult());
@@ -153,5 +153,5 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
                        }
                        call(inner, op, "tilewright.unit." + unit->name, {}, operands);
                      });
-  return commit(builder, op, Command::Unit);
+  return commit(builder, op, EngineCommand::Unit);
 }

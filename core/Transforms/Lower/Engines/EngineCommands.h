@@ -33,11 +33,11 @@
 namespace tilewright {
 
 /// Engines in the words of the primitives: commit_copy, commit_unit, commit_store.
-enum class Command { Copy, Unit, Store };
-using EngineSet = llvm::SmallSet<Command, 3>;
+enum class EngineCommand { Copy, Unit, Store };
+using EngineSet = llvm::SmallSet<EngineCommand, 3>;
 
 /// "copy", "unit", "store".
-llvm::StringRef nameOf(Command engine);
+llvm::StringRef nameOf(EngineCommand engine);
 
 /// Whether the copy leaves the scratchpad.
 bool isStore(tile::CopyOp op);
@@ -51,14 +51,14 @@ public:
   mlir::FailureOr<mlir::Value> copy(mlir::OpBuilder &builder, tile::CopyOp op);
   mlir::FailureOr<mlir::Value> multiply(mlir::OpBuilder &builder, tile::MultiplyOp op);
   /// Waits until group `number` of `engine` is done.
-  void wait(mlir::OpBuilder &builder, mlir::Location loc, Command engine, mlir::Value number);
+  void wait(mlir::OpBuilder &builder, mlir::Location loc, EngineCommand engine, mlir::Value number);
 
   /// A call of the function `name` that is declared if need be; its result, null for none.
   static mlir::Value call(mlir::OpBuilder &builder, mlir::Operation *at, llvm::StringRef name, mlir::Type result,
                           mlir::ValueRange operands);
 
 private:
-  mlir::Value commit(mlir::OpBuilder &builder, mlir::Operation *op, Command engine);
+  mlir::Value commit(mlir::OpBuilder &builder, mlir::Operation *op, EngineCommand engine);
 
   const TargetDescription &chip;
   const CoreHierarchy &cores;

@@ -135,7 +135,7 @@ void TileMover::issue(OpBuilder &builder, StringRef name, ValueRange operands, V
   });
 }
 
-void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, Command engine) {
+void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, EngineCommand engine) {
   Side from = side(builder, true), to = side(builder, false);
   int64_t elementBytes = form.tile.elementBytes, burst = plan.engine->burstBytes / elementBytes * elementBytes;
   std::string name = ("tilewright.primitive." + nameOf(engine) + "_2d").str();
@@ -173,7 +173,7 @@ void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, Command en
   }
   if (plan.way == CopyWay::Transposed) {
     // The command's rows, `fromPitch` apart, become columns, and their elements `toPitch` apart.
-    const bool stores = engine == Command::Store;
+    const bool stores = engine == EngineCommand::Store;
     Value count = stores ? rows : cols;
     Value toPitch = stores ? to.col : to.row, fromPitch = stores ? from.row : from.col;
     pieces(builder, stores ? form.tile.cols : form.tile.rows, stores ? cols : rows, stores ? partCols : partRows,
@@ -221,8 +221,8 @@ FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
       emitCopyAsVectors(builder, op, chip.vectorRegisters().second);
     return done;
   }
-  Command engine = isStore(op) ? Command::Store : Command::Copy;
-  TileCopyPlan plan = planTileCopy(form->tile, engine == Command::Copy, cores, chip);
+  EngineCommand engine = isStore(op) ? EngineCommand::Store : EngineCommand::Copy;
+  TileCopyPlan plan = planTileCopy(form->tile, engine == EngineCommand::Copy, cores, chip);
   TileMover mover(builder, op, *form, chip);
   if (!op.getClipped())
     mover.clear(builder);

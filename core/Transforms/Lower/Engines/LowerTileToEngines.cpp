@@ -54,9 +54,9 @@ static void enginesOf(Value token, llvm::DenseSet<Value> &seen, EngineSet &engin
   Operation *def = token.getDefiningOp();
   unsigned number = cast<OpResult>(token).getResultNumber();
   if (auto copy = dyn_cast<tile::CopyOp>(def)) {
-    engines.insert(isStore(copy) ? Command::Store : Command::Copy);
+    engines.insert(isStore(copy) ? EngineCommand::Store : EngineCommand::Copy);
   } else if (isa<tile::MultiplyOp>(def)) {
-    engines.insert(Command::Unit);
+    engines.insert(EngineCommand::Unit);
   } else if (auto loop = dyn_cast<scf::ForOp>(def)) {
     enginesOf(loop.getInitArgs()[number], seen, engines);
     yielded(loop.getBody(), number);
@@ -170,7 +170,7 @@ struct LowerTileToEngines : tilewright::impl::LowerTileToEnginesBase<LowerTileTo
     for (Operation *op : ops) {
       rewriter.setInsertionPoint(op);
       if (auto wait = dyn_cast<tile::WaitOp>(op)) {
-        for (Command engine : {Command::Copy, Command::Unit, Command::Store}) {
+        for (EngineCommand engine : {EngineCommand::Copy, EngineCommand::Unit, EngineCommand::Store}) {
           Value latest;
           for (auto [token, engines] : llvm::zip(wait.getTokens(), awaited[op]))
             if (engines.contains(engine)) {

@@ -51,7 +51,7 @@ public:
   /// nothing themselves, so that arrays have to begin where those of devices do.
   mlir::Value aligned(mlir::OpBuilder &builder, const TileCopyPlan &plan, const CoreHierarchy &cores);
   /// The commands that `plan` says.
-  void command(mlir::OpBuilder &builder, const TileCopyPlan &plan, Command engine);
+  void command(mlir::OpBuilder &builder, const TileCopyPlan &plan, EngineCommand engine);
 
 private:
   struct Side {

@@ -50,14 +50,14 @@ struct PlanWorkspace : tilewright::impl::PlanWorkspaceBase<PlanWorkspace> {
 
 } // namespace
 
-int64_t tilewright::placeStatic(std::vector<Buffer> &buffers) {
-  std::vector<Buffer *> placed;
+int64_t tilewright::placeStatic(std::vector<WorkspaceBuffer> &buffers) {
+  std::vector<WorkspaceBuffer *> placed;
   int64_t total = 0;
-  for (Buffer &buffer : buffers) {
+  for (WorkspaceBuffer &buffer : buffers) {
     if (buffer.bytes < 0)
       continue;
     SmallVector<TakenBytes> taken;
-    for (Buffer *other : placed)
+    for (WorkspaceBuffer *other : placed)
       if (buffer.meets(*other))
         taken.push_back({other->offset, other->offset + other->bytes});
     int64_t alignment = std::max<int64_t>(workspaceLineBytes, buffer.alloc.getAlignment().value_or(1));
@@ -68,13 +68,13 @@ int64_t tilewright::placeStatic(std::vector<Buffer> &buffers) {
   return llvm::alignTo(total, workspaceLineBytes);
 }
 
-unsigned tilewright::placeDynamic(std::vector<Buffer> &buffers) {
-  std::vector<std::vector<Buffer *>> slots;
-  for (Buffer &buffer : buffers) {
+unsigned tilewright::placeDynamic(std::vector<WorkspaceBuffer> &buffers) {
+  std::vector<std::vector<WorkspaceBuffer *>> slots;
+  for (WorkspaceBuffer &buffer : buffers) {
     if (buffer.bytes >= 0)
       continue;
-    auto free = llvm::find_if(slots, [&](const std::vector<Buffer *> &slot) {
-      return llvm::none_of(slot, [&](Buffer *other) { return buffer.meets(*other); });
+    auto free = llvm::find_if(slots, [&](const std::vector<WorkspaceBuffer *> &slot) {
+      return llvm::none_of(slot, [&](WorkspaceBuffer *other) { return buffer.meets(*other); });
     });
     buffer.slot = free - slots.begin();
     if (free == slots.end())
@@ -84,7 +84,7 @@ unsigned tilewright::placeDynamic(std::vector<Buffer> &buffers) {
   return slots.size();
 }
 
-bool tilewright::readBuffer(memref::AllocOp alloc, func::FuncOp function, bool scalars, Buffer &buffer) {
+bool tilewright::readBuffer(memref::AllocOp alloc, func::FuncOp function, bool scalars, WorkspaceBuffer &buffer) {
   buffer.alloc = alloc;
   MemRefType type = alloc.getType();
   if (!alloc.getSymbolOperands().empty() || !type.getLayout().isIdentity())
@@ -95,7 +95,7 @@ bool tilewright::readBuffer(memref::AllocOp alloc, func::FuncOp function, bool s
                       [&](Value size) { return sizeSlice(size, function, scalars, buffer.slice); });
 }
 
-void tilewright::setLifetime(Buffer &buffer, ArrayRef<Operation *> users,
+void tilewright::setLifetime(WorkspaceBuffer &buffer, ArrayRef<Operation *> users,
                              const DenseMap<Operation *, unsigned> &order) {
   buffer.first = order.size();
   for (Operation *user : users) {
@@ -119,7 +119,7 @@ namespace {
 /// The buffers of one function in one arena: those of constant size first, then a slot for each of those of dynamic
 /// sizes that live at the same time.
 struct Arena {
-  explicit Arena(std::vector<Buffer> &buffers)
+  explicit Arena(std::vector<WorkspaceBuffer> &buffers)
       : buffers(buffers), staticBytes(placeStatic(buffers)), numSlots(placeDynamic(buffers)) {}
 
   /// Where the slots begin, then where the arena ends; and the sizes of the buffers as they were computed for that.
@@ -129,7 +129,7 @@ struct Arena {
   };
   Places places(OpBuilder &b, Location loc, llvm::function_ref<Value(BlockArgument, int64_t)> dimension) const;
 
-  std::vector<Buffer> &buffers;
+  std::vector<WorkspaceBuffer> &buffers;
   int64_t staticBytes;
   unsigned numSlots;
 };
@@ -142,7 +142,7 @@ Arena::Places Arena::places(OpBuilder &b, Location loc,
   SmallVector<Value> slots(numSlots);
   Value round = arith::ConstantIndexOp::create(b, loc, workspaceLineBytes - 1);
   Value mask = arith::ConstantIndexOp::create(b, loc, -workspaceLineBytes);
-  for (Buffer &buffer : buffers) {
+  for (WorkspaceBuffer &buffer : buffers) {
     if (buffer.bytes >= 0)
       continue;
     SmallVector<Value> sizes;
@@ -163,12 +163,12 @@ Arena::Places Arena::places(OpBuilder &b, Location loc,
 }
 
 /// The buffers of the entry block that may lie in an arena.
-static std::vector<Buffer> arenaBuffers(func::FuncOp function) {
+static std::vector<WorkspaceBuffer> arenaBuffers(func::FuncOp function) {
   Block &entry = function.front();
   DenseMap<Operation *, unsigned> order = positionsIn(entry);
-  std::vector<Buffer> buffers;
+  std::vector<WorkspaceBuffer> buffers;
   for (auto alloc : entry.getOps<memref::AllocOp>()) {
-    Buffer buffer;
+    WorkspaceBuffer buffer;
     if (!readBuffer(alloc, function, /*scalars=*/false, buffer))
       continue;
     SmallVector<Operation *> users;
@@ -224,7 +224,7 @@ static func::FuncOp sizeFunction(OpBuilder &builder, func::FuncOp function, cons
 void WorkspacePlanner::planArena(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return;
-  std::vector<Buffer> buffers = arenaBuffers(function);
+  std::vector<WorkspaceBuffer> buffers = arenaBuffers(function);
   if (buffers.empty())
     return;
   const Arena arena(buffers);
@@ -243,7 +243,7 @@ void WorkspacePlanner::planArena(func::FuncOp function) {
   Arena::Places here = arena.places(builder, loc, [&](BlockArgument array, int64_t dim) -> Value {
     return memref::DimOp::create(builder, loc, array, dim);
   });
-  for (Buffer &buffer : buffers) {
+  for (WorkspaceBuffer &buffer : buffers) {
     Value offset = buffer.bytes >= 0 ? arith::ConstantIndexOp::create(builder, loc, buffer.offset).getResult()
                                      : here.offsets[buffer.slot];
     SmallVector<Value> sizes;
@@ -253,7 +253,7 @@ void WorkspacePlanner::planArena(func::FuncOp function) {
     Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(), buffer.alloc.getType(), memory, offset, sizes);
     buffer.alloc.replaceAllUsesWith(view);
   }
-  for (Buffer &buffer : buffers) // last: the insertion point may be in front of one
+  for (WorkspaceBuffer &buffer : buffers) // last: the insertion point may be in front of one
     buffer.alloc.erase();
 }
 

@@ -45,31 +45,31 @@ mlir::Value cloneSlice(mlir::OpBuilder &builder, mlir::Value value, const llvm::
 bool staysLocal(mlir::Value buffer, llvm::SmallVectorImpl<mlir::Operation *> &users);
 
 /// Where a buffer lives among the operations of the entry block, and where it lies.
-struct Buffer {
+struct WorkspaceBuffer {
   mlir::memref::AllocOp alloc;
   unsigned first = 0, last = 0;
   int64_t bytes = -1; // -1: dynamic
   int64_t offset = 0; // static ones
   unsigned slot = 0;  // dynamic ones
   llvm::SetVector<mlir::Operation *> slice;
-  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
+  bool meets(const WorkspaceBuffer &other) const { return first <= other.last && other.first <= last; }
 };
 
 /// Reads the size of an allocation; false if it has a layout, or a size that `function`'s arguments do not tell.
-bool readBuffer(mlir::memref::AllocOp alloc, mlir::func::FuncOp function, bool scalars, Buffer &buffer);
+bool readBuffer(mlir::memref::AllocOp alloc, mlir::func::FuncOp function, bool scalars, WorkspaceBuffer &buffer);
 
 /// The operations of a block by their places.
 llvm::DenseMap<mlir::Operation *, unsigned> positionsIn(mlir::Block &block);
 
 /// A buffer lives from the first to the last of its users.
-void setLifetime(Buffer &buffer, llvm::ArrayRef<mlir::Operation *> users,
+void setLifetime(WorkspaceBuffer &buffer, llvm::ArrayRef<mlir::Operation *> users,
                  const llvm::DenseMap<mlir::Operation *, unsigned> &order);
 
 /// First fit: the lowest offset at which no buffer that lives at the same time overlaps. Returns the bytes of all.
-int64_t placeStatic(std::vector<Buffer> &buffers);
+int64_t placeStatic(std::vector<WorkspaceBuffer> &buffers);
 
 /// Buffers of dynamic size that never live at the same time share a slot. Returns the number of slots.
-unsigned placeDynamic(std::vector<Buffer> &buffers);
+unsigned placeDynamic(std::vector<WorkspaceBuffer> &buffers);
 
 bool isParallel(mlir::Operation *op);
 

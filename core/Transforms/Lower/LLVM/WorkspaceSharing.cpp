@@ -31,9 +31,9 @@ void WorkspacePlanner::shareAmongCalls(func::FuncOp function) {
     return;
   Block &entry = function.front();
   DenseMap<Operation *, unsigned> order = positionsIn(entry);
-  std::vector<Buffer> buffers;
+  std::vector<WorkspaceBuffer> buffers;
   for (auto alloc : entry.getOps<memref::AllocOp>()) {
-    Buffer buffer;
+    WorkspaceBuffer buffer;
     SmallVector<Operation *> users;
     auto isCall = [](Operation *user) { return isa<func::CallOp, memref::DeallocOp>(user); };
     if (staysLocal(alloc, users) && llvm::all_of(users, isCall) && readBuffer(alloc, function, true, buffer)) {
@@ -49,7 +49,7 @@ void WorkspacePlanner::shareAmongCalls(func::FuncOp function) {
   SmallVector<Value> slots(placeDynamic(buffers));
   builder.setInsertionPointToStart(&entry);
   IRMapping mapping;
-  for (Buffer &buffer : buffers) {
+  for (WorkspaceBuffer &buffer : buffers) {
     if (buffer.bytes >= 0)
       continue;
     SmallVector<Value> sizes;
@@ -64,7 +64,7 @@ void WorkspacePlanner::shareAmongCalls(func::FuncOp function) {
 
   // One allocation for all buffers of static size, and one a slot.
   int64_t alignment = workspaceLineBytes;
-  for (Buffer &buffer : buffers)
+  for (WorkspaceBuffer &buffer : buffers)
     alignment = std::max<int64_t>(alignment, buffer.alloc.getAlignment().value_or(1));
   auto allocate = [&](int64_t bytes, ValueRange size) -> Value {
     return memref::AllocOp::create(builder, loc, MemRefType::get({bytes}, builder.getI8Type()), size,
@@ -73,7 +73,7 @@ void WorkspacePlanner::shareAmongCalls(func::FuncOp function) {
   Value arena = staticBytes > 0 ? allocate(staticBytes, {}) : Value();
   for (Value &slot : slots)
     slot = allocate(ShapedType::kDynamic, slot);
-  for (Buffer &buffer : buffers) {
+  for (WorkspaceBuffer &buffer : buffers) {
     SmallVector<Value> sizes;
     for (Value size : buffer.alloc.getDynamicSizes())
       sizes.push_back(mapping.lookupOrDefault(size));
@@ -84,7 +84,7 @@ void WorkspacePlanner::shareAmongCalls(func::FuncOp function) {
                                         isStatic ? arena : slots[buffer.slot], offset, sizes);
     buffer.alloc.replaceAllUsesWith(view);
   }
-  for (Buffer &buffer : buffers)
+  for (WorkspaceBuffer &buffer : buffers)
     buffer.alloc.erase();
 }
 
