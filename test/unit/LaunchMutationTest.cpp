@@ -57,9 +57,10 @@ func.func @softmax(%a: tensor<2x4096xf32>) -> tensor<2x4096xf32> {
   return %r : tensor<2x4096xf32>
 })";
 
-/// A product whose subgroups share out k in four slices, and exchange their sums over the ring.
+/// A product whose subgroups share out k in four slices, and exchange their sums over the ring. No other block has a
+/// part of the sum: its short ring would be less than a round.
 static const char *const slices = R"(
-module attributes {tilewright.force = "subgroups_k=4,block_m=64,block_n=64,subgroups_m=2,subgroups_n=1"} {
+module attributes {tilewright.force = "split_k=1,subgroups_k=4,block_m=64,block_n=64,subgroups_m=2,subgroups_n=1"} {
 func.func @mm(%a: tensor<64x320xf16>, %b: tensor<320x64xf16>) -> tensor<64x64xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x64xf32>

@@ -11,9 +11,9 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/RowReuse.h"
-#include "core/CostModel/Explain/FormerNames.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Schedules/ForcedFields.h"
 #include "core/CostModel/Schedules/KnownPlans.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,15 +26,11 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// Fields whose values are words, in the order of their numbers.
-static constexpr StringLiteral laneWords[] = {"n", "m"};
-static constexpr StringLiteral splitWords[] = {"none", "lanes", "rows", "outer"};
-
 llvm::json::Object ContractionPlan::toJSON() const {
   llvm::json::Object object{{"unit", unit ? unit->name : ""},
-                            {"lanes_on", laneWords[lanesOnM]},
+                            {"lanes_on", wordsOf("lanes_on")[lanesOnM]},
                             {"offset_scalars", offsetScalars},
-                            {"split", splitWords[planField(*this, "split")]},
+                            {"split", wordsOf("split")[planField(*this, "split")]},
                             {"threads", threads},
                             {"seconds", seconds}};
   forFields(*this, [&](StringRef name, auto value, Field field) {
@@ -129,68 +125,6 @@ WindowCopy::WindowCopy(int64_t width, int64_t columns, int64_t lanes)
   // Panels begin at multiples of what their width and a segment have in common.
   int64_t common = std::gcd(width, columns);
   segments = (width - 1 + columns - common) / columns + 1;
-}
-
-static ArrayRef<StringLiteral> wordsOf(StringRef field) {
-  if (field == "lanes_on")
-    return laneWords;
-  if (field == "split")
-    return splitWords;
-  return {};
-}
-
-llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
-  static constexpr StringLiteral known =
-      "rows vectors k_block row_block lane_block k_unroll lanes_on split split_part lane_dims row_dims neighbour_rows "
-      "taps_inside pack_vectors pack_scalars bound_vectors rows_outside prefetch_panels prefetch_result "
-      "prefetch_rows reread_scalars unit_m unit_n unit_k tile_m tile_n tile_k stages block_m block_n group "
-      "cluster persistent_blocks block_k fuse_producers subgroups_m subgroups_n subgroups_k "
-      "rasterisation_rows transpose_before chain_rows chain_step chain_parts chain_stages chain_engine "
-      "chain_turns chain_persistent";
-  SmallVector<StringRef> names;
-  known.split(names, ' ');
-  std::vector<std::pair<std::string, int64_t>> overrides;
-  SmallVector<StringRef> fields;
-  text.split(fields, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef field : fields) {
-    auto [given, value] = field.split('=');
-    StringRef name = presentName(given);
-    int64_t number;
-    if (!llvm::is_contained(names, name))
-      return llvm::createStringError("unknown plan field '" + name + "' (known: " + llvm::join(names, ", ") + ")");
-    if (ArrayRef<StringLiteral> words = wordsOf(name); !words.empty()) {
-      auto word = llvm::find(words, value);
-      if (word == words.end())
-        return llvm::createStringError("plan field '" + name + "' is one of " + llvm::join(words, ", ") + "; got '" +
-                                       value + "'");
-      number = word - words.begin();
-    } else if (value == "yes" || value == "no") { // as --explain prints them
-      number = value == "yes";
-    } else if (value.getAsInteger(10, number)) {
-      return llvm::createStringError("plan field '" + name + "' needs an integer, yes or no, got '" + value + "'");
-    }
-    overrides.emplace_back(name.str(), number);
-  }
-  return overrides;
-}
-
-std::optional<int64_t> forcedValue(ArrayRef<std::pair<std::string, int64_t>> overrides, StringRef field) {
-  for (const auto &[name, value] : overrides)
-    if (name == field)
-      return value;
-  return std::nullopt;
-}
-
-std::vector<std::pair<std::string, int64_t>> forcedOfChains(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto text = module ? module->getAttrOfType<StringAttr>(forceAttr) : StringAttr();
-  auto fields = parsePlanOverrides(text ? text.getValue() : StringRef());
-  if (!fields) { // `map-contractions` tells it
-    llvm::consumeError(fields.takeError());
-    return {};
-  }
-  llvm::erase_if(*fields, [](const auto &field) { return !StringRef(field.first).starts_with("chain_"); });
-  return *fields;
 }
 
 int64_t planField(const ContractionPlan &p, StringRef name) {

@@ -22,6 +22,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONMODEL_H
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/Schedules/ForcedFields.h"
 #include "core/CostModel/Schedules/SumChains.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
@@ -151,23 +152,10 @@ struct WindowCopy {
   int64_t segments;   // that a row of a panel may touch
 };
 
-/// Overrides of plan fields by their JSON names, "rows=6,vectors=4,pack_vectors=1": only candidates that agree are
-/// considered, so that what the chip or the operands forbid stays forbidden.
-llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
-
-/// The value that `overrides` force on `field`; nullopt: the model decides.
-std::optional<int64_t> forcedValue(llvm::ArrayRef<std::pair<std::string, int64_t>> overrides, llvm::StringRef field);
-
-/// The module attribute with the fields that are forced.
-inline constexpr llvm::StringLiteral forceAttr = "tilewright.force";
-/// Those of it that say how chains of nests are tiled: `chain_rows`, `chain_step` and `chain_parts` of the tiles,
-/// `chain_stages`, `chain_engine`, `chain_turns` and `chain_persistent` of their programs.
-std::vector<std::pair<std::string, int64_t>> forcedOfChains(mlir::Operation *op);
-
 struct PlanOptions {
   int64_t threads = 1;
-  bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
-  std::vector<std::pair<std::string, int64_t>> overrides;
+  bool mayReassociate = true;        // false: sums keep the order of the program (units with one step of k only)
+  NamedFields overrides;             // forced (ForcedFields.h)
   bool constant[2] = {false, false}; // A and B stay the same in many calls: what is packed of them may be bound
   double tilesSharing[2] = {1, 1};   // tiles, one after the other, that A and B are the same in
   std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none

@@ -27,7 +27,7 @@ llvm::json::Object SplitPlan::toJSON() const {
 }
 
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
-                                const LaneHierarchy &hierarchy, bool all) {
+                                const LaneHierarchy &hierarchy, bool all, std::optional<int64_t> forced) {
   std::vector<SplitPlan> considered;
   PlanSearch<SplitPlan> search(&considered);
   SplitPlan plan;
@@ -38,7 +38,7 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
     products *= double(trips.value_or(0));
   if (products == 0 || !global)
     return plan;
-  constexpr int64_t mostParts = 64;
+  const int64_t mostParts = forced.value_or(64);
   double resultBytes = elementBytes(c.accumulator);
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
     if (!llvm::is_contained(c.k, dim))
@@ -47,11 +47,13 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
                        leastClocks(products, hierarchy.blocks, chip, hierarchy.lanes,
                                    [&](const MatrixUnit &unit) { return takesElements(unit, c, question.freedom); });
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
+    if (parts > 1 && forced.value_or(parts) != parts)
+      continue;
     if (parts > 1 && *c.nest.tripCounts[plan.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
     const double moved =
         2 * parts * resultBytes / global->bytesPerClock + launchClocks(chip); // between products and sums
-    if (!all && parts > 1 && least + moved >= search.best->clocks)
+    if (!all && !forced && parts > 1 && least + moved >= search.best->clocks)
       continue;
     question.parts = parts;
     std::string reason;
@@ -74,6 +76,8 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
     plan.seconds = secondsOf(plan.clocks, chip);
     search.offer(plan);
   }
-  search.best->considered = std::move(considered);
-  return *search.best;
+  const auto asked = llvm::find_if(considered, [&](const SplitPlan &each) { return each.parts == forced; });
+  SplitPlan best = asked != considered.end() ? *asked : *search.best;
+  best.considered = std::move(considered);
+  return best;
 }

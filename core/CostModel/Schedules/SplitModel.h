@@ -32,9 +32,9 @@ struct SplitPlan {
 
 /// The number of parts of the fewest clocks: a divisor of k whose parts are whole steps. 1 part where a size is
 /// dynamic, or no plan is found.
-/// `all`: also what cannot be the best is priced, for --explain.
+/// `all`: also what cannot be the best is priced, for --explain. `forced`: so many parts, if that cuts k so.
 SplitPlan planSplit(LaneContractionQuestion question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                    bool all = false);
+                    bool all = false, std::optional<int64_t> forced = std::nullopt);
 
 } // namespace tilewright
 

@@ -462,20 +462,13 @@ void MapContractions::runOnOperation() {
       getOperation().emitError() << message;
     signalPassFailure();
   };
-  auto overrides = parsePlanOverrides(fields);
-  if (!overrides)
-    return refuse(llvm::toString(overrides.takeError()));
+  llvm::Expected<ForcedFields> forced = ForcedFields::parse(fields);
+  if (!forced)
+    return refuse(llvm::toString(forced.takeError()));
   PlanOptions options;
-  for (auto &[name, value] : *overrides)
-    if (name == "fuse_producers")
-      options.fuseProducers = value != 0;
-    else if (name == "transpose_before")
-      options.turnBefore = value;
-    else if (!StringRef(name).starts_with("chain_"))
-      options.overrides.emplace_back(name, value);
-  if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB))
-    return refuse("plan field 'transpose_before' is " + Twine(*options.turnBefore) +
-                  "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
+  options.overrides = forced->plans;
+  options.fuseProducers = forced->fuseProducers;
+  options.turnBefore = forced->turnBefore;
   const Settings settings = Settings::of(getOperation());
   const NumericFreedom freedom = NumericFreedom::of(settings);
   options.threads = settings.threads;

@@ -81,6 +81,8 @@ def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
     // becomes, with 16 parts
     p[%s, %i, %j] = 0;  p[%s, %i, %j] += a[%i, 512 %s + %k] * b[512 %s + %k, %j];  c[%i, %j] += p[%s, %i, %j]
     ```
+
+    `tilewright.force = "split_k=16"` asks for so many parts (1: the sum stays whole), where they are whole steps of k.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect"];

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Schedules/ForcedFields.h"
 #include "core/CostModel/Schedules/SplitModel.h"
 #include "core/CostModel/Schedules/TiledDimensions.h"
 #include "core/Transforms/Passes.h"
@@ -43,8 +44,9 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       return;
     orientToResult(*c);
     DecisionLog *log = DecisionLog::of(&getContext());
-    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy,
-                                 /*all=*/log && log->listsCandidates());
+    const ForcedFields forced = ForcedFields::of(root);
+    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings), forced.plans}, *target.chip, target.hierarchy,
+                                 /*all=*/log && log->listsCandidates(), forced.splitK);
     if (choice.parts == 1)
       return;
     if (log)

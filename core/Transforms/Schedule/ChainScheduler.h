@@ -39,7 +39,7 @@ class ChainScheduler {
 public:
   ChainScheduler(mlir::func::FuncOp kernel, const TargetDescription &chip, const Settings &settings)
       : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()), freedom(NumericFreedom::of(settings)),
-        forced(forcedOfChains(kernel)), near(chip.graph().threadMemory()) {
+        forced(ForcedFields::of(kernel).chains), near(chip.graph().threadMemory()) {
     times.options.threads = times.cores ? times.cores->cores : settings.threads;
     times.options.mayReassociate = settings.mayReassociate();
   }

@@ -51,7 +51,7 @@ struct MapToUnits : tilewright::impl::MapToUnitsBase<MapToUnits> {
     const int64_t blocks = tilesOf(tile);
     std::optional<TileProgramPlan> plan =
         planTileProgram(*program, blocks, chip, hierarchy, NumericFreedom::of(Settings::of(getOperation())),
-                        forcedOfChains(tile), reason);
+                        ForcedFields::of(tile).chains, reason);
     if (plan && !llvm::all_of(tile.getUpperBounds().getResults(), llvm::IsaPred<AffineConstantExpr>))
       plan->workers = 0;
     if (!plan)

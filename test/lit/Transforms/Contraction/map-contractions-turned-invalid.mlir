@@ -103,6 +103,15 @@ func.func @no_operand() {
 
 // -----
 
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "split_k=0"} {
+// expected-error@+1 {{plan field 'split_k' is 0; it is the number of blocks that share a sum, 1 for a whole one}}
+func.func @no_part() {
+  return
+}
+}
+
+// -----
+
 // One message for all functions of a module.
 module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_x=4"} {
 // expected-error@+1 {{unknown plan field 'block_x'}}
