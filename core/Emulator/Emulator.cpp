@@ -14,28 +14,12 @@
 #include "core/Emulator/Machine.h"
 #include "core/Emulator/PoisonedMemory.h"
 #include "core/Emulator/Rewriter.h"
-#include "core/Emulator/Symbols.h"
 #include "core/Machine/CopyPaths.h"
 
 #include "mlir/IR/Verifier.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/MachineGraph.h"
-#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
-#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/SROA.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include <mutex>
 
 using namespace mlir;
 using namespace tilewright;
@@ -110,91 +94,16 @@ FailureOr<RewrittenKernels> tilewright::rewriteKernels(ModuleOp source, std::sha
   return result;
 }
 
-static llvm::Error addSymbols(llvm::orc::LLJIT &jit) {
-  llvm::orc::SymbolMap symbols;
-  for (auto [name, address] : runtimeSymbols())
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
-  return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
-}
-
-/// What is linear in a kernel's size: values out of memory, the arithmetic of addresses, blocks that are one. Kernels
-/// run for milliseconds, most of them in the runtime.
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
-  all.run(module, modules);
-}
-
-/// Code for the host of a rewritten module.
-static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp module) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-  });
-  auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!host)
-    return host.takeError();
-  // Time spent on better code is not won back; but less would spill each value, and stacks of lanes are small.
-  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
-  auto machine = host->createTargetMachine();
-  if (!machine)
-    return machine.takeError();
-  auto jit = llvm::orc::LLJITBuilder()
-                 .setJITTargetMachineBuilder(std::move(*host))
-                 .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
-                 .create();
-  if (!jit)
-    return jit.takeError();
-  if (llvm::Error error = addSymbols(**jit))
-    return error;
-  auto context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, *context, "emulated");
-  if (!code)
-    return llvm::make_error<Reported>();
-  code->setDataLayout((*machine)->createDataLayout());
-  code->setTargetTriple((*machine)->getTargetTriple());
-  optimise(*code, **machine);
-  if (llvm::Error error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(code), std::move(context))))
-    return error;
-  return std::move(*jit);
-}
-
 llvm::Expected<std::shared_ptr<EmulatedKernels>>
 EmulatedKernels::compile(ModuleOp module, std::shared_ptr<const TargetDescription> chip, const EmulationTable &table) {
   FailureOr<RewrittenKernels> rewritten = rewriteKernels(module, std::move(chip), table);
   if (failed(rewritten) || failed(verify(*rewritten->module)))
     return llvm::make_error<Reported>();
-  DialectRegistry registry;
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  module.getContext()->appendDialectRegistry(registry);
-  auto jit = generate(*rewritten->module);
-  if (!jit)
-    return jit.takeError();
+  auto code = KernelCode::of(*rewritten->module);
+  if (!code)
+    return code.takeError();
   std::unique_ptr<Impl> impl = std::move(rewritten->impl);
-  impl->jit = std::move(*jit);
-  for (KernelEntry &kernel : impl->kernels) {
-    auto address = impl->jit->lookup((kernel.name + kernelEntrySuffix).str());
-    if (!address)
-      return address.takeError();
-    kernel.code = address->toPtr<void (*)(Lane *, void **)>();
-  }
+  impl->code = std::move(*code);
   return std::shared_ptr<EmulatedKernels>(new EmulatedKernels(std::move(impl)));
 }
 

@@ -16,14 +16,12 @@
 #define TILEWRIGHT_CORE_EMULATOR_KERNELS_H
 
 #include "core/CostModel/Machine/CoreAccess.h"
+#include "core/Emulator/KernelCode.h"
 #include "core/Emulator/Shadow.h"
 #include "core/Emulator/UnitRunner.h"
 #include "tilewright/Emulator.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 namespace tilewright {
-
-struct Lane;
 
 /// Where compiled code finds what it needs of a Lane, in bytes.
 inline constexpr unsigned laneFactsOffset = 0, laneBlockCountsOffset = 96, laneScratchpadOffset = 104;
@@ -61,7 +59,6 @@ struct KernelEntry {
   std::string name;
   std::vector<KernelParameter> parameters;
   uint64_t staticScratchpadBytes = 0; // where what the launch adds begins
-  void (*code)(Lane *, void **) = nullptr;
 };
 
 /// How fast an engine works, on scratchpad targets.
@@ -90,7 +87,7 @@ struct EmulatedKernels::Impl {
   EngineRate transposing[numEngines]; // of commands that transpose
   CoreAccess coreAccess;              // of cores, by loads and stores of their own
   const Memory *scratchpad = nullptr, *global = nullptr;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<KernelCode> code;
 };
 
 } // namespace tilewright

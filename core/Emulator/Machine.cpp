@@ -75,7 +75,7 @@ void Machine::report(FindingKind kind, uint32_t site, uint32_t otherSite, llvm::
 static void laneMain(void *argument) {
   Lane &lane = *static_cast<Lane *>(argument);
   Machine &machine = *lane.machine;
-  machine.kernel->code(&lane, machine.argumentPointers.data());
+  machine.code(&lane, machine.argumentPointers.data());
   advance(lane);
   countUnits(lane, ~0u);
   lane.cluster->finish(lane);
@@ -231,7 +231,6 @@ static void fillFacts(Lane &lane, const Launch &launch, uint32_t inBlock, uint32
 }
 
 bool Machine::launch(const Launch &launch, std::string &error) {
-  auto begin = std::chrono::steady_clock::now();
   kernel = nullptr;
   for (const KernelEntry &entry : kernels->kernels) {
     if (entry.name == launch.kernel)
@@ -241,7 +240,14 @@ bool Machine::launch(const Launch &launch, std::string &error) {
   error = refuse(*this, *kernels, kernel, launch, scratchpadBytes);
   if (!error.empty())
     return false;
+  llvm::Expected<KernelCode::Entry> entry = kernels->code->entryOf(kernel->name);
+  if (!entry) {
+    error = formatv("kernel '{0}': {1}", kernel->name, llvm::toString(entry.takeError()));
+    return false;
+  }
+  code = *entry;
 
+  auto begin = std::chrono::steady_clock::now();
   uint32_t lanesInBlock = launch.block[0] * launch.block[1] * launch.block[2];
   uint32_t lanes = lanesInBlock * launch.cluster, size = kernels->subgroupSize;
   if (!stacks.reserve(lanes)) {

@@ -333,6 +333,7 @@ struct Machine {
 
   // Of the launch that runs.
   const KernelEntry *kernel = nullptr;
+  KernelCode::Entry code = nullptr; // its
   std::array<uint32_t, 3> grid{}, block{};
   uint64_t scratchpadBytes = 0;
   std::vector<void *> argumentPointers;
