@@ -32,7 +32,8 @@ if(TILEWRIGHT_PRECOMPILED_HEADERS)
     <mlir/Dialect/Affine/IR/AffineOps.h> <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h>
     <mlir/Dialect/LLVMIR/LLVMDialect.h> <mlir/Dialect/Linalg/IR/Linalg.h> <mlir/Dialect/Math/IR/Math.h>
     <mlir/Dialect/MemRef/IR/MemRef.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/Dialect/Tensor/IR/Tensor.h>
-    <mlir/Dialect/Vector/IR/VectorOps.h> <mlir/IR/Builders.h> <mlir/Pass/PassManager.h>)
+    <mlir/Dialect/Vector/IR/VectorOps.h> <mlir/IR/Builders.h> <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h>
+    <llvm/Support/CommandLine.h> <llvm/Support/Error.h> <llvm/Support/FormatVariadic.h> <llvm/Support/JSON.h>)
   target_compile_options(tilewright-headers PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
@@ -47,7 +48,8 @@ endfunction()
 # compiled together, and a full build takes half of the processor time. What a file keeps to itself has a name that its neighbours do not use.
 option(TILEWRIGHT_UNITY "Compile the files of a component in groups" ON)
 set(CMAKE_UNITY_BUILD ${TILEWRIGHT_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(TILEWRIGHT_UNITY_FILES 8 CACHE STRING "Files in a group: more take less time in all, and more after a change")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE ${TILEWRIGHT_UNITY_FILES})
 
 find_program(TILEWRIGHT_CCACHE ccache)
 if(TILEWRIGHT_CCACHE)

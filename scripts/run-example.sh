@@ -14,8 +14,11 @@ case "${1:-}" in
   --torch | --jax | --tf | --onnx) scripts/install-deps.sh --build "${1#--}" ;;
   *) scripts/install-deps.sh --build ;;
 esac
-cmake --preset release >/dev/null
-cmake --build --preset release --target tw-run tw-compile tw-targets
+# Tools that are there are kept up to date; else those that an example takes are built at once, not optimised (docs/install.md).
+build=quick
+[ ! -x build/release/bin/tw-run ] || build=release
+cmake --preset $build >/dev/null
+cmake --build --preset $build --target tw-run tw-compile tw-targets
 front_end() { # NAME MODULE TITLE [ARGUMENTS OF PYTHON]
   local interpreter=build/venv-$1/bin/python
   if ! "$interpreter" -c "import $2" 2>/dev/null; then
@@ -23,7 +26,7 @@ front_end() { # NAME MODULE TITLE [ARGUMENTS OF PYTHON]
     exit 1
   fi
   echo "+ python ${*:4}"
-  TILEWRIGHT_SDK=$PWD/build/release PYTHONPATH=$PWD/python exec "$interpreter" "${@:4}"
+  TILEWRIGHT_SDK=$PWD/build/$build PYTHONPATH=$PWD/python exec "$interpreter" "${@:4}"
 }
 case "${1:-}" in
   --torch) front_end torch torch PyTorch "${2:-examples/pytorch/inference.py}" ;;
@@ -35,4 +38,4 @@ if [ $# -eq 0 ]; then
   set -- examples/feed-forward-f32.mlir --target cpu:host --verify --benchmark
 fi
 echo "+ tw-run $*"
-exec build/release/bin/tw-run "$@"
+exec build/$build/bin/tw-run "$@"

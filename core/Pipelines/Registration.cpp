@@ -40,6 +40,11 @@
 
 using namespace mlir;
 
+namespace tilewright {
+#define GEN_PASS_REGISTRATION
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
 void tilewright::registerAllDialects(DialectRegistry &registry) {
   registry
       .insert<affine::AffineDialect, arith::ArithDialect, bufferization::BufferizationDialect, cf::ControlFlowDialect,

@@ -105,7 +105,7 @@ void SumArray::normalise(Write &write) const {
 }
 
 /// `a` and `b` as one block; nothing: they are none.
-static std::optional<std::vector<Interval>> joined(const Write &a, const Write &b) {
+static std::optional<std::vector<Interval>> asOneBlock(const Write &a, const Write &b) {
   std::vector<Interval> result = a.where;
   bool isOne = a.isSure && b.isSure, differs = false;
   for (auto [x, y] : llvm::zip_equal(result, b.where)) {
@@ -139,7 +139,7 @@ void SumArray::write(Write write) {
   // What was written just before, next to it, is one with it: a tile whose rows are written one by one.
   if (list.size() < 2 || !(list[list.size() - 2].chain == list.back().chain))
     return;
-  if (auto both = joined(list[list.size() - 2], list.back())) {
+  if (auto both = asOneBlock(list[list.size() - 2], list.back())) {
     list.pop_back();
     Write one{std::move(*both), true, std::move(list.back().chain)};
     list.pop_back();
@@ -212,7 +212,7 @@ void SumArray::joinNeighbours(unsigned iv) {
   };
   for (size_t i = 0; i < list.size(); ++i)
     for (size_t j = i + 1; j < list.size();) {
-      auto both = joined(list[i], list[j]);
+      auto both = asOneBlock(list[i], list[j]);
       if (!both || !isOfLoop(list[i])) {
         ++j;
         continue;

@@ -16,9 +16,6 @@ namespace tilewright {
 #define GEN_PASS_DECL
 #include "core/Transforms/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "core/Transforms/Passes.h.inc"
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_PASSES_H

@@ -17,7 +17,6 @@
 
 using namespace tilewright;
 using namespace tilewright::cpu;
-using namespace llvm;
 using tilewright::MatrixUnit;
 
 /// Three significant digits.
@@ -27,8 +26,8 @@ static double rounded(double value) {
 }
 
 /// Costs of units and rates of instructions.
-static Error measureInstructions(Bench &bench, const TargetDescription &chip, json::Object &units,
-                                 json::Object &rates) {
+static llvm::Error measureInstructions(Bench &bench, const TargetDescription &chip, llvm::json::Object &units,
+                                       llvm::json::Object &rates) {
   auto [registers, registerBytes] = chip.vectorRegisters();
   unsigned chains = std::max<int64_t>(4, registers * 3 / 4);
   for (const MatrixUnit &unit : chip.units()) {
@@ -40,7 +39,7 @@ static Error measureInstructions(Bench &bench, const TargetDescription &chip, js
       return latency.takeError();
     if (!*issue || !*latency)
       continue;
-    units[unit.name] = json::Object{{"issue", rounded(**issue)}, {"latency", rounded(**latency)}};
+    units[unit.name] = llvm::json::Object{{"issue", rounded(**issue)}, {"latency", rounded(**latency)}};
     bool fma = unit.emit.name == "llvm.intr.fma" && unit.n * bitWidth(unit.c.element) == registerBytes * 8;
     if (fma)
       rates[("fma_" + elementName(unit.c.element)).str()] = rounded(1 / **issue);
@@ -54,18 +53,18 @@ static Error measureInstructions(Bench &bench, const TargetDescription &chip, js
                            {"crossing_load", "crossing-load"},
                            {"store", "store"},
                            {"masked_store", "masked-store"}}) {
-    const bool isAccess = StringRef(op).ends_with("load") || StringRef(op).ends_with("store");
+    const bool isAccess = llvm::StringRef(op).ends_with("load") || llvm::StringRef(op).ends_with("store");
     auto clocks = instructionClocks(bench, registerBytes, op, isAccess ? 16 : chains);
     if (!clocks)
       return clocks.takeError();
     rates[field] = rounded(1 / *clocks);
   }
-  return Error::success();
+  return llvm::Error::success();
 }
 
 /// The size up to which one core finds a cache that others use too: where reads fall halfway (as factors) to the rate
 /// of the memory behind it. 0: they do not fall below its size.
-static Expected<int64_t> reachOf(Bench &bench, int64_t registerBytes, int64_t cacheBytes, double cacheRate) {
+static llvm::Expected<int64_t> reachOf(Bench &bench, int64_t registerBytes, int64_t cacheBytes, double cacheRate) {
   auto behind = streamRate(bench, registerBytes, Bench::bufferBytes, Stream::Read);
   if (!behind)
     return behind.takeError();
@@ -87,7 +86,8 @@ static Expected<int64_t> reachOf(Bench &bench, int64_t registerBytes, int64_t ca
 static bool isSharedCache(const Memory &memory) { return memory.kind == MemoryKind::Cache && memory.bytes > (4 << 20); }
 
 /// Bandwidths and latencies, misses under way, translations.
-static Error measureMemories(Bench &bench, const TargetDescription &chip, json::Object &memories, json::Object &rates) {
+static llvm::Error measureMemories(Bench &bench, const TargetDescription &chip, llvm::json::Object &memories,
+                                   llvm::json::Object &rates) {
   int64_t registerBytes = chip.vectorRegisters().second;
   int64_t largestCache = 0, nearer = 0; // the largest that is not shared
   for (const Memory *cache : chip.caches()) {
@@ -101,7 +101,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
     // Half of a cache; of the main memory what no cache holds.
     int64_t bytes =
         memory.kind == MemoryKind::Global ? std::min(Bench::bufferBytes, 4 * largestCache) : memory.bytes / 2;
-    bytes = int64_t(1) << Log2_64(bytes);
+    bytes = int64_t(1) << llvm::Log2_64(bytes);
     const bool isShared = isSharedCache(memory);
     auto read = streamRate(bench, registerBytes, bytes, Stream::Read);
     if (!read)
@@ -109,7 +109,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
     auto write = streamRate(bench, registerBytes, bytes, Stream::Write);
     if (!write)
       return write.takeError();
-    json::Object numbers{{"read", rounded(*read)}, {"write", rounded(*write)}};
+    llvm::json::Object numbers{{"read", rounded(*read)}, {"write", rounded(*write)}};
     if (memory.kind == MemoryKind::Global) {
       auto streaming = streamRate(bench, registerBytes, bytes, Stream::StreamingWrite);
       if (!streaming)
@@ -165,7 +165,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
   rates["translations"] = translations->all;
   // What the processor says is exact; the curve of a chase is not.
   const bool isSaid = llvm::any_of(chip.numbers(), [](const Fact &fact) {
-    return fact.number == Number::FirstTranslations && StringRef(fact.source).starts_with("found");
+    return fact.number == Number::FirstTranslations && llvm::StringRef(fact.source).starts_with("found");
   });
   if (!isSaid)
     rates["first_translations"] = translations->first;
@@ -175,24 +175,24 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
     rates["walk"] = rounded(translations->walk);
     rates["walks"] = rounded(translations->walks);
   }
-  return Error::success();
+  return llvm::Error::success();
 }
 
-Expected<std::string> cpu::measureHost(const ChipTable &host) {
+llvm::Expected<std::string> cpu::measureHost(const ChipTable &host) {
   auto made = Bench::create(host);
   if (!made)
     return made.takeError();
   Bench &bench = **made;
   TableDescription description("cpu", host);
-  json::Object units, rates, memories;
-  if (Error error = measureInstructions(bench, description, units, rates))
+  llvm::json::Object units, rates, memories;
+  if (llvm::Error error = measureInstructions(bench, description, units, rates))
     return std::move(error);
-  if (Error error = measureMemories(bench, description, memories, rates))
+  if (llvm::Error error = measureMemories(bench, description, memories, rates))
     return std::move(error);
-  json::Object root{{"cpu", host.cpu},
-                    {"clockMHz", rounded(bench.hertz / 1e6)},
-                    {"units", std::move(units)},
-                    {"rates", std::move(rates)},
-                    {"memories", std::move(memories)}};
-  return formatv("{0:2}", json::Value(std::move(root))).str();
+  llvm::json::Object root{{"cpu", host.cpu},
+                          {"clockMHz", rounded(bench.hertz / 1e6)},
+                          {"units", std::move(units)},
+                          {"rates", std::move(rates)},
+                          {"memories", std::move(memories)}};
+  return llvm::formatv("{0:2}", llvm::json::Value(std::move(root))).str();
 }

@@ -17,7 +17,6 @@
 
 using namespace tilewright;
 using namespace tilewright::cpu;
-using namespace llvm;
 
 Bench::~Bench() {
   if (buffer)
@@ -35,41 +34,43 @@ double cpu::seconds(Loop loop, void *buffer, int64_t count) {
   return now() - start;
 }
 
-Expected<std::unique_ptr<Bench>> Bench::create(const ChipTable &host) {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
+llvm::Expected<std::unique_ptr<Bench>> Bench::create(const ChipTable &host) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
   auto bench = std::make_unique<Bench>();
   TableDescription description("cpu", host);
   bench->features = description.codegen().features;
   bench->cpu = host.cpu;
-  orc::JITTargetMachineBuilder machine(Triple(host.triple));
+  llvm::orc::JITTargetMachineBuilder machine(llvm::Triple(host.triple));
   machine.setCPU(host.cpu);
-  machine.addFeatures(SubtargetFeatures(bench->features).getFeatures());
-  machine.setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
-  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
+  machine.addFeatures(llvm::SubtargetFeatures(bench->features).getFeatures());
+  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
   if (!jit)
     return jit.takeError();
   bench->jit = std::move(*jit);
-  bench->safe = orc::ThreadSafeContext(std::make_unique<LLVMContext>());
-  bench->ownContext = bench->safe.withContextDo([](LLVMContext *context) { return context; });
+  bench->safe = llvm::orc::ThreadSafeContext(std::make_unique<llvm::LLVMContext>());
+  bench->ownContext = bench->safe.withContextDo([](llvm::LLVMContext *context) { return context; });
   bench->buffer = mmap(nullptr, bufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bench->buffer == MAP_FAILED) {
     bench->buffer = nullptr;
-    return createStringError("no memory for the buffers of the measurement");
+    return llvm::createStringError("no memory for the buffers of the measurement");
   }
   madvise(bench->buffer, bufferBytes, MADV_HUGEPAGE);
   memset(bench->buffer, 0, bufferBytes);
   std::fill_n(static_cast<float *>(bench->buffer), 4096, 1.0f); // division is slow on zeros and NaN
 
   // Clocks: additions that depend on each other take one each; the empty assembly keeps them apart.
-  Type *word = Type::getInt64Ty(bench->context());
-  auto chain = bench->compile(word, 2, [&](IRBuilder<> &b, Value *, Value *, auto &accumulators, auto &next) {
-    InlineAsm *opaque = InlineAsm::get(FunctionType::get(word, {word}, false), "", "=r,0", /*hasSideEffects=*/true);
-    Value *value = accumulators[0], *step = b.CreateCall(opaque, {accumulators[1]});
-    for (int i = 0; i < 64; ++i)
-      value = b.CreateCall(opaque, {b.CreateAdd(value, step)});
-    next.append({value, step});
-  });
+  llvm::Type *word = llvm::Type::getInt64Ty(bench->context());
+  auto chain =
+      bench->compile(word, 2, [&](llvm::IRBuilder<> &b, llvm::Value *, llvm::Value *, auto &accumulators, auto &next) {
+        llvm::InlineAsm *opaque =
+            llvm::InlineAsm::get(llvm::FunctionType::get(word, {word}, false), "", "=r,0", /*hasSideEffects=*/true);
+        llvm::Value *value = accumulators[0], *step = b.CreateCall(opaque, {accumulators[1]});
+        for (int i = 0; i < 64; ++i)
+          value = b.CreateCall(opaque, {b.CreateAdd(value, step)});
+        next.append({value, step});
+      });
   if (!chain)
     return chain.takeError();
   double best = INFINITY;
@@ -79,38 +80,38 @@ Expected<std::unique_ptr<Bench>> Bench::create(const ChipTable &host) {
   return bench;
 }
 
-Expected<Loop> Bench::compile(Type *type, unsigned count, Body body) {
-  std::string name = formatv("loop{0}", serial++);
-  auto module = std::make_unique<Module>(name, context());
+llvm::Expected<Loop> Bench::compile(llvm::Type *type, unsigned count, Body body) {
+  std::string name = llvm::formatv("loop{0}", serial++);
+  auto module = std::make_unique<llvm::Module>(name, context());
   module->setDataLayout(jit->getDataLayout());
-  IRBuilder<> b(context());
-  auto *functionType = FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
-  Function *function = Function::Create(functionType, Function::ExternalLinkage, name, *module);
+  llvm::IRBuilder<> b(context());
+  auto *functionType = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty()}, false);
+  llvm::Function *function = llvm::Function::Create(functionType, llvm::Function::ExternalLinkage, name, *module);
   function->addFnAttr("target-cpu", cpu);
   function->addFnAttr("target-features", features);
   function->addFnAttr("prefer-vector-width", "512");
-  BasicBlock *entry = BasicBlock::Create(context(), "entry", function);
-  BasicBlock *loop = BasicBlock::Create(context(), "loop", function);
-  BasicBlock *exit = BasicBlock::Create(context(), "exit", function);
-  Value *buffer = function->getArg(0);
+  llvm::BasicBlock *entry = llvm::BasicBlock::Create(context(), "entry", function);
+  llvm::BasicBlock *loop = llvm::BasicBlock::Create(context(), "loop", function);
+  llvm::BasicBlock *exit = llvm::BasicBlock::Create(context(), "exit", function);
+  llvm::Value *buffer = function->getArg(0);
 
   b.SetInsertPoint(entry);
-  SmallVector<Value *> starts;
+  llvm::SmallVector<llvm::Value *> starts;
   for (unsigned i = 0; i < count; ++i)
     starts.push_back(b.CreateLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), buffer, 64 * i), /*isVolatile=*/true));
   b.CreateBr(loop);
 
   b.SetInsertPoint(loop);
-  PHINode *index = b.CreatePHI(b.getInt64Ty(), 2);
+  llvm::PHINode *index = b.CreatePHI(b.getInt64Ty(), 2);
   index->addIncoming(b.getInt64(0), entry);
-  SmallVector<PHINode *> accumulators;
-  for (Value *start : starts) {
+  llvm::SmallVector<llvm::PHINode *> accumulators;
+  for (llvm::Value *start : starts) {
     accumulators.push_back(b.CreatePHI(type, 2));
     accumulators.back()->addIncoming(start, entry);
   }
-  SmallVector<Value *> next;
+  llvm::SmallVector<llvm::Value *> next;
   body(b, buffer, index, accumulators, next);
-  Value *following = b.CreateAdd(index, b.getInt64(1));
+  llvm::Value *following = b.CreateAdd(index, b.getInt64(1));
   index->addIncoming(following, loop);
   for (auto [phi, value] : zip(accumulators, next))
     phi->addIncoming(value, loop);
@@ -121,7 +122,7 @@ Expected<Loop> Bench::compile(Type *type, unsigned count, Body body) {
     b.CreateStore(value, b.CreateConstGEP1_64(b.getInt8Ty(), buffer, 64 * i), /*isVolatile=*/true);
   b.CreateRetVoid();
 
-  if (Error error = jit->addIRModule(orc::ThreadSafeModule(std::move(module), safe)))
+  if (llvm::Error error = jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), safe)))
     return std::move(error);
   auto address = jit->lookup(name);
   if (!address)
@@ -136,11 +137,11 @@ double Bench::clocks(Loop loop, void *data, int64_t count) {
   return best * hertz;
 }
 
-Type *cpu::vectorType(ElementKind kind, int64_t count, LLVMContext &context) {
-  Type *element = kind == ElementKind::F64    ? Type::getDoubleTy(context)
-                  : kind == ElementKind::F32  ? Type::getFloatTy(context)
-                  : kind == ElementKind::F16  ? Type::getHalfTy(context)
-                  : kind == ElementKind::BF16 ? Type::getBFloatTy(context)
-                                              : Type::getIntNTy(context, bitWidth(kind));
-  return FixedVectorType::get(element, count);
+llvm::Type *cpu::vectorType(ElementKind kind, int64_t count, llvm::LLVMContext &context) {
+  llvm::Type *element = kind == ElementKind::F64    ? llvm::Type::getDoubleTy(context)
+                        : kind == ElementKind::F32  ? llvm::Type::getFloatTy(context)
+                        : kind == ElementKind::F16  ? llvm::Type::getHalfTy(context)
+                        : kind == ElementKind::BF16 ? llvm::Type::getBFloatTy(context)
+                                                    : llvm::Type::getIntNTy(context, bitWidth(kind));
+  return llvm::FixedVectorType::get(element, count);
 }

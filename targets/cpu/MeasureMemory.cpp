@@ -25,10 +25,9 @@
 
 using namespace tilewright;
 using namespace tilewright::cpu;
-using namespace llvm;
 
 /// The median of some samples. What memory that others use too takes: its best is a moment in which they did not.
-static double median(unsigned samples, function_ref<double()> sample) {
+static double median(unsigned samples, llvm::function_ref<double()> sample) {
   std::vector<double> values;
   for (unsigned i = 0; i < samples; ++i)
     values.push_back(sample());
@@ -38,7 +37,7 @@ static double median(unsigned samples, function_ref<double()> sample) {
 
 /// The least of some samples: what a latency is while nobody else wants the memory. What others take of bandwidths is
 /// `streamShare`.
-static double least(unsigned samples, function_ref<double()> sample) {
+static double least(unsigned samples, llvm::function_ref<double()> sample) {
   double best = INFINITY;
   for (unsigned i = 0; i < samples; ++i)
     best = std::min(best, sample());
@@ -46,29 +45,31 @@ static double least(unsigned samples, function_ref<double()> sample) {
 }
 
 /// One pass after another over the first `bytes`, four registers an iteration.
-static Expected<Loop> compileStream(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind,
-                                    int64_t offsetBytes = 0) {
-  Type *type = vectorType(ElementKind::I32, registerBytes / 4, bench.context());
+static llvm::Expected<Loop> compileStream(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind,
+                                          int64_t offsetBytes = 0) {
+  llvm::Type *type = vectorType(ElementKind::I32, registerBytes / 4, bench.context());
   int64_t step = registerBytes * 4, mask = bytes / step;
-  return bench.compile(type, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
-    Value *offset = b.CreateMul(b.CreateAnd(index, b.getInt64(mask - 1)), b.getInt64(step));
-    for (int64_t i = 0; i < 4; ++i) {
-      Value *place =
-          b.CreateGEP(b.getInt8Ty(), buffer, b.CreateAdd(offset, b.getInt64(i * registerBytes + offsetBytes)));
-      if (kind == Stream::Read) {
-        b.CreateAlignedLoad(type, place, Align(offsetBytes ? offsetBytes : registerBytes), /*isVolatile=*/true);
-        continue;
-      }
-      StoreInst *store = b.CreateAlignedStore(accumulators[0], place, Align(registerBytes));
-      if (kind == Stream::StreamingWrite)
-        store->setMetadata(LLVMContext::MD_nontemporal,
-                           MDNode::get(b.getContext(), ConstantAsMetadata::get(b.getInt32(1))));
-    }
-    next.push_back(accumulators[0]);
-  });
+  return bench.compile(
+      type, 1, [&](llvm::IRBuilder<> &b, llvm::Value *buffer, llvm::Value *index, auto &accumulators, auto &next) {
+        llvm::Value *offset = b.CreateMul(b.CreateAnd(index, b.getInt64(mask - 1)), b.getInt64(step));
+        for (int64_t i = 0; i < 4; ++i) {
+          llvm::Value *place =
+              b.CreateGEP(b.getInt8Ty(), buffer, b.CreateAdd(offset, b.getInt64(i * registerBytes + offsetBytes)));
+          if (kind == Stream::Read) {
+            b.CreateAlignedLoad(type, place, llvm::Align(offsetBytes ? offsetBytes : registerBytes),
+                                /*isVolatile=*/true);
+            continue;
+          }
+          llvm::StoreInst *store = b.CreateAlignedStore(accumulators[0], place, llvm::Align(registerBytes));
+          if (kind == Stream::StreamingWrite)
+            store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                               llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+        }
+        next.push_back(accumulators[0]);
+      });
 }
 
-Expected<double> cpu::streamRate(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind) {
+llvm::Expected<double> cpu::streamRate(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind) {
   auto loop = compileStream(bench, registerBytes, bytes, kind);
   if (!loop)
     return loop.takeError();
@@ -78,11 +79,12 @@ Expected<double> cpu::streamRate(Bench &bench, int64_t registerBytes, int64_t by
 }
 
 /// A load that depends on the last.
-static Expected<Loop> compileChase(Bench &bench) {
-  Type *pointer = PointerType::get(bench.context(), 0);
-  return bench.compile(pointer, 1, [&](IRBuilder<> &b, Value *, Value *, auto &accumulators, auto &next) {
-    next.push_back(b.CreateLoad(pointer, accumulators[0], /*isVolatile=*/true));
-  });
+static llvm::Expected<Loop> compileChase(Bench &bench) {
+  llvm::Type *pointer = llvm::PointerType::get(bench.context(), 0);
+  return bench.compile(pointer, 1,
+                       [&](llvm::IRBuilder<> &b, llvm::Value *, llvm::Value *, auto &accumulators, auto &next) {
+                         next.push_back(b.CreateLoad(pointer, accumulators[0], /*isVolatile=*/true));
+                       });
 }
 
 /// Clocks of one load of `chase` over `count` lines that are `stride` bytes apart, in random order.
@@ -108,7 +110,7 @@ static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count,
   return time * bench.hertz / double(steps);
 }
 
-Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes) {
+llvm::Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes) {
   auto chase = compileChase(bench);
   if (!chase)
     return chase.takeError();
@@ -117,71 +119,75 @@ Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes
 
 /// Clocks of one of many independent loads from (stores to) `count` lines in random order, `stride` bytes apart and,
 /// where that is a page, on each page another line. `count` and `stride` are powers of two.
-static Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
-                                        bool stores) {
+static llvm::Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t count, int64_t stride,
+                                              int64_t lineBytes, bool stores) {
   constexpr int64_t perIteration = 4, iterations = 200000;
-  unsigned shift = 64 - Log2_64(count);
-  Type *word = Type::getInt64Ty(bench.context());
-  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *start, Value *index, auto &accumulators, auto &next) {
-    for (int64_t i = 0; i < perIteration; ++i) {
-      // A counter hashed twice: after one product each line would follow its neighbour at a distance that prefetchers
-      // learn.
-      Value *number = b.CreateAdd(b.CreateMul(index, b.getInt64(perIteration)), b.getInt64(i));
-      Value *mixed = b.CreateMul(number, b.getInt64(0x9e3779b97f4a7c15));
-      mixed = b.CreateMul(b.CreateXor(mixed, b.CreateLShr(mixed, 29)), b.getInt64(0xbf58476d1ce4e5b9));
-      Value *line = b.CreateLShr(mixed, shift);
-      Value *within = b.CreateAnd(b.CreateMul(line, b.getInt64(lineBytes)), b.getInt64(stride - 1));
-      Value *offset = b.CreateAdd(b.CreateMul(line, b.getInt64(stride)), within);
-      Value *place = b.CreateGEP(b.getInt8Ty(), start, offset);
-      if (stores)
-        b.CreateStore(number, place, /*isVolatile=*/true);
-      else
-        b.CreateLoad(word, place, /*isVolatile=*/true);
-    }
-    next.push_back(accumulators[0]);
-  });
+  unsigned shift = 64 - llvm::Log2_64(count);
+  llvm::Type *word = llvm::Type::getInt64Ty(bench.context());
+  auto loop = bench.compile(
+      word, 1, [&](llvm::IRBuilder<> &b, llvm::Value *start, llvm::Value *index, auto &accumulators, auto &next) {
+        for (int64_t i = 0; i < perIteration; ++i) {
+          // A counter hashed twice: after one product each line would follow its neighbour at a distance that
+          // prefetchers learn.
+          llvm::Value *number = b.CreateAdd(b.CreateMul(index, b.getInt64(perIteration)), b.getInt64(i));
+          llvm::Value *mixed = b.CreateMul(number, b.getInt64(0x9e3779b97f4a7c15));
+          mixed = b.CreateMul(b.CreateXor(mixed, b.CreateLShr(mixed, 29)), b.getInt64(0xbf58476d1ce4e5b9));
+          llvm::Value *line = b.CreateLShr(mixed, shift);
+          llvm::Value *within = b.CreateAnd(b.CreateMul(line, b.getInt64(lineBytes)), b.getInt64(stride - 1));
+          llvm::Value *offset = b.CreateAdd(b.CreateMul(line, b.getInt64(stride)), within);
+          llvm::Value *place = b.CreateGEP(b.getInt8Ty(), start, offset);
+          if (stores)
+            b.CreateStore(number, place, /*isVolatile=*/true);
+          else
+            b.CreateLoad(word, place, /*isVolatile=*/true);
+        }
+        next.push_back(accumulators[0]);
+      });
   if (!loop)
     return loop.takeError();
   double time = least(9, [&] { return seconds(*loop, buffer, iterations); });
   return time * bench.hertz / (iterations * perIteration);
 }
 
-Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
+llvm::Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
   return scatteredClocks(bench, bench.buffer, bytes / lineBytes, lineBytes, lineBytes, stores);
 }
 
 /// Clocks of one line, prefetched or loaded, of `rows` rows of 64 lines that are walked together, `run` lines of each
 /// at a time; after them come other rows, until `bytes` are through. All numbers are powers of two.
-static Expected<double> columnClocks(Bench &bench, int64_t bytes, int64_t lineBytes, int64_t rows, int64_t run,
-                                     bool prefetch = true) {
+static llvm::Expected<double> columnClocks(Bench &bench, int64_t bytes, int64_t lineBytes, int64_t rows, int64_t run,
+                                           bool prefetch = true) {
   constexpr int64_t rowLines = 64, apart = 4; // lines between rows, so that all sets of the caches are reached
   int64_t stride = (rowLines + apart) * lineBytes, blocks = std::max<int64_t>(bytes / (rows * rowLines * lineBytes), 1);
   int64_t count = blocks * rows * rowLines;
-  Type *word = Type::getInt64Ty(bench.context());
-  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
-    Value *rest = index;
-    auto digit = [&](int64_t radix, int64_t scale) {
-      Value *value = b.CreateAnd(rest, b.getInt64(radix - 1));
-      rest = b.CreateLShr(rest, Log2_64(radix));
-      return b.CreateMul(value, b.getInt64(scale));
-    };
-    Value *line = digit(run, lineBytes), *row = digit(rows, stride);
-    Value *column = digit(rowLines / run, run * lineBytes), *block = b.CreateMul(rest, b.getInt64(rows * stride));
-    Value *offset = b.CreateAdd(b.CreateAdd(line, row), b.CreateAdd(column, block));
-    Value *place = b.CreateGEP(b.getInt8Ty(), buffer, offset);
-    if (prefetch)
-      b.CreateIntrinsic(Intrinsic::prefetch, {place->getType()}, {place, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
-    else
-      b.CreateLoad(word, place, /*isVolatile=*/true);
-    next.push_back(accumulators[0]);
-  });
+  llvm::Type *word = llvm::Type::getInt64Ty(bench.context());
+  auto loop = bench.compile(
+      word, 1, [&](llvm::IRBuilder<> &b, llvm::Value *buffer, llvm::Value *index, auto &accumulators, auto &next) {
+        llvm::Value *rest = index;
+        auto digit = [&](int64_t radix, int64_t scale) {
+          llvm::Value *value = b.CreateAnd(rest, b.getInt64(radix - 1));
+          rest = b.CreateLShr(rest, llvm::Log2_64(radix));
+          return b.CreateMul(value, b.getInt64(scale));
+        };
+        llvm::Value *line = digit(run, lineBytes), *row = digit(rows, stride);
+        llvm::Value *column = digit(rowLines / run, run * lineBytes),
+                    *block = b.CreateMul(rest, b.getInt64(rows * stride));
+        llvm::Value *offset = b.CreateAdd(b.CreateAdd(line, row), b.CreateAdd(column, block));
+        llvm::Value *place = b.CreateGEP(b.getInt8Ty(), buffer, offset);
+        if (prefetch)
+          b.CreateIntrinsic(llvm::Intrinsic::prefetch, {place->getType()},
+                            {place, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
+        else
+          b.CreateLoad(word, place, /*isVolatile=*/true);
+        next.push_back(accumulators[0]);
+      });
   if (!loop)
     return loop.takeError();
   double time = least(9, [&] { return seconds(*loop, bench.buffer, count); });
   return time * bench.hertz / double(count);
 }
 
-Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64_t lineBytes) {
+llvm::Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64_t lineBytes) {
   constexpr int64_t few = 8, many = 1024;
   auto followed = columnClocks(bench, bytes, lineBytes, few, 1);
   if (!followed)
@@ -207,13 +213,13 @@ Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64
   return found;
 }
 
-Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes, int64_t lineBytes) {
+llvm::Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes, int64_t lineBytes) {
   constexpr int64_t mostPages = 8192, known = 16, distance = 4; // pages from one to the next
   int64_t bytes = distance * mostPages * pageBytes;
   void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
-    return createStringError("no memory for the pages of the measurement");
-  auto unmap = make_scope_exit([&] { munmap(pages, bytes); });
+    return llvm::createStringError("no memory for the pages of the measurement");
+  auto unmap = llvm::make_scope_exit([&] { munmap(pages, bytes); });
 #ifdef MADV_NOHUGEPAGE
   madvise(pages, bytes, MADV_NOHUGEPAGE);
 #endif
@@ -269,7 +275,7 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
   return found;
 }
 
-Expected<double> cpu::crossingTraffic(Bench &bench, int64_t registerBytes, int64_t bytes) {
+llvm::Expected<double> cpu::crossingTraffic(Bench &bench, int64_t registerBytes, int64_t bytes) {
   int64_t count = (int64_t(64) << 20) / (registerBytes * 4);
   double clocks[2];
   for (auto [offset, result] : {std::pair(int64_t(0), &clocks[0]), std::pair(int64_t(4), &clocks[1])}) {
@@ -281,7 +287,7 @@ Expected<double> cpu::crossingTraffic(Bench &bench, int64_t registerBytes, int64
   return std::max(1.0, clocks[1] / clocks[0]);
 }
 
-Expected<double> cpu::streamShare(Bench &bench, int64_t registerBytes, int64_t bytes) {
+llvm::Expected<double> cpu::streamShare(Bench &bench, int64_t registerBytes, int64_t bytes) {
   unsigned others = std::max(1u, std::thread::hardware_concurrency()) - 1;
   if (others == 0)
     return 1.0;

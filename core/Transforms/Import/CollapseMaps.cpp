@@ -22,14 +22,16 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
+using tilewright::readsTensors;
+
+bool tilewright::readsTensors(linalg::GenericOp op) {
+  return llvm::any_of(*op.getBody(), llvm::IsaPred<tensor::ExtractOp>);
+}
 
 namespace {
 
 /// Loops of a nest that become one, outermost first.
 using LoopGroup = SmallVector<unsigned>;
-
-/// Whether the body reads memory by computed indices.
-bool readsTensors(linalg::GenericOp op) { return llvm::any_of(*op.getBody(), llvm::IsaPred<tensor::ExtractOp>); }
 
 /// Whether `operand` is another shape of what a nest computes, which its owner, a map over the same elements, could
 /// take as it is: y(i, j) behind x(b, t, j) = y(b t, j).

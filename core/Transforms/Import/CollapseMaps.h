@@ -17,6 +17,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_IMPORT_COLLAPSEMAPS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace tilewright {
 
@@ -25,6 +26,9 @@ namespace tilewright {
 /// Groups of static sizes are left, but for maps that are alone after what they read: access maps of memrefs take
 /// these views in, since their sizes are factors that maps may have. Fails where upstream's rewriting does.
 llvm::LogicalResult collapseMaps(mlir::func::FuncOp function);
+
+/// Whether the body reads memory by computed indices.
+bool readsTensors(mlir::linalg::GenericOp op);
 
 } // namespace tilewright
 

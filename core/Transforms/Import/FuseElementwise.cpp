@@ -29,6 +29,7 @@ namespace tilewright {
 } // namespace tilewright
 
 using namespace mlir;
+using tilewright::readsTensors;
 
 namespace {
 
@@ -81,11 +82,6 @@ bool isDataMovement(linalg::GenericOp op) {
     return isa<arith::ConstantOp, arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp, arith::SIToFPOp, arith::UIToFPOp,
                arith::TruncFOp, arith::TruncIOp, linalg::IndexOp, arith::IndexCastOp>(inner);
   });
-}
-
-/// Whether the body reads memory by computed indices.
-bool readsTensors(linalg::GenericOp op) {
-  return llvm::any_of(*op.getBody(), [](Operation &inner) { return isa<tensor::ExtractOp>(inner); });
 }
 
 /// Whether the elements follow from their indices alone, in a few operations: rather computed again than stored.

@@ -63,13 +63,13 @@ static void addPlaces(Location location, std::set<std::pair<unsigned, unsigned>>
 
 namespace {
 /// One outermost nest.
-struct Nest {
+struct OutermostNest {
   std::set<std::pair<unsigned, unsigned>> computed, all; // places of what computes, of every op
 };
 } // namespace
 
 /// The nests of a kernel that compute, in order. Outermost ops that hand elements on in registers are one.
-static SmallVector<Nest> nestsOf(func::FuncOp kernel) {
+static SmallVector<OutermostNest> nestsOf(func::FuncOp kernel) {
   llvm::EquivalenceClasses<Operation *> joined;
   for (Operation &op : kernel.getOps()) {
     joined.insert(&op);
@@ -77,16 +77,16 @@ static SmallVector<Nest> nestsOf(func::FuncOp kernel) {
       if (Operation *def = operand.getDefiningOp(); def && carriesElements(operand.getType()) && !isConstant(def))
         joined.unionSets(def, &op);
   }
-  llvm::MapVector<Operation *, Nest> nests;
+  llvm::MapVector<Operation *, OutermostNest> nests;
   for (Operation &op : kernel.getOps()) {
-    Nest &nest = nests[joined.getLeaderValue(&op)];
+    OutermostNest &nest = nests[joined.getLeaderValue(&op)];
     op.walk([&](Operation *inner) {
       addPlaces(inner->getLoc(), nest.all);
       if (computes(inner) && !isConstant(inner))
         addPlaces(inner->getLoc(), nest.computed);
     });
   }
-  SmallVector<Nest> result;
+  SmallVector<OutermostNest> result;
   for (auto &[op, nest] : nests)
     if (!nest.computed.empty())
       result.push_back(std::move(nest));
@@ -105,7 +105,7 @@ llvm::StringMap<llvm::json::Array> tilewright::statementsOf(ModuleOp module) {
   llvm::StringMap<llvm::json::Array> result;
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(kernelAttr) && !function.isExternal())
-      for (const Nest &nest : nestsOf(function))
+      for (const OutermostNest &nest : nestsOf(function))
         result[function.getName()].push_back(namesOf(nest.all));
   return result;
 }
@@ -116,7 +116,7 @@ void tilewright::explainFusionGroups(ModuleOp module, const llvm::StringMap<llvm
     if (!function->hasAttr(kernelAttr) || function.isExternal())
       continue;
     llvm::json::Array groups;
-    for (const Nest &nest : nestsOf(function))
+    for (const OutermostNest &nest : nestsOf(function))
       groups.push_back(namesOf(nest.computed));
     llvm::json::Object record{{"kernel", function.getName()}, {"groups", std::move(groups)}};
     if (auto found = statements.find(function.getName()); found != statements.end())

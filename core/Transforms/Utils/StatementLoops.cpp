@@ -20,7 +20,7 @@ using namespace mlir;
 
 /// The operations of its block that `store` needs, in order, itself last; constants, sizes and allocations
 /// stay outside. Empty if a value that it reads may have changed since.
-static SmallVector<Operation *> statementOf(affine::AffineStoreOp store) {
+static SmallVector<Operation *> neededBy(affine::AffineStoreOp store) {
   llvm::SetVector<Operation *> slice;
   SmallVector<Operation *> worklist{store};
   while (!worklist.empty()) {
@@ -47,7 +47,7 @@ static SmallVector<Operation *> statementOf(affine::AffineStoreOp store) {
 }
 
 void tilewright::wrapStatement(affine::AffineStoreOp store) {
-  SmallVector<Operation *> statement = statementOf(store);
+  SmallVector<Operation *> statement = neededBy(store);
   if (statement.empty())
     return;
   OpBuilder b(store);

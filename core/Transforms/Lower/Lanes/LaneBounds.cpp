@@ -80,8 +80,8 @@ static SmallVector<int64_t> stepsAlong(const Distribution &distribution, unsigne
 }
 
 /// The last place of elements [first, first + count) in each extent that is checked, and the first one.
-static std::pair<Point, Point> placesOf(const Distribution &distribution, const ValidExtents &valid, unsigned first,
-                                        unsigned count) {
+static std::pair<Point, Point> lastAndFirst(const Distribution &distribution, const ValidExtents &valid, unsigned first,
+                                            unsigned count) {
   Point last(valid.size(), 0), least(valid.size(), 0);
   for (auto [d, extent] : llvm::enumerate(valid))
     for (unsigned e = first; extent && e < first + count; ++e) {
@@ -93,13 +93,13 @@ static std::pair<Point, Point> placesOf(const Distribution &distribution, const 
 }
 
 static Point lastOf(const Distribution &distribution, const ValidExtents &valid, unsigned first, unsigned count) {
-  return placesOf(distribution, valid, first, count).first;
+  return lastAndFirst(distribution, valid, first, count).first;
 }
 
 Value tilewright::insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
                             unsigned first, unsigned count) {
   Value inside;
-  auto [last, least] = placesOf(distribution, valid, first, count);
+  auto [last, least] = lastAndFirst(distribution, valid, first, count);
   for (auto [d, extent] : llvm::enumerate(valid)) {
     if (!extent)
       continue;
@@ -127,7 +127,7 @@ Value tilewright::insideAll(const LaneContext &context, const Distribution &dist
 
 bool tilewright::areTogether(const Distribution &distribution, const ValidExtents &valid, unsigned first,
                              unsigned count) {
-  auto [last, least] = placesOf(distribution, valid, first, count);
+  auto [last, least] = lastAndFirst(distribution, valid, first, count);
   return last == least;
 }
 
@@ -164,7 +164,7 @@ void LaneBounds::bind() {
   size_t most = 0;
   // Indices of the array that are the same for all elements are part of the bound, others are checked beside it.
   ValidExtents still(valid.size());
-  auto [last, least] = placesOf(distribution, valid, 0, distribution.elements.size());
+  auto [last, least] = lastAndFirst(distribution, valid, 0, distribution.elements.size());
   for (auto [d, extent] : llvm::enumerate(valid))
     if (!extent.start)
       moving[d] = {};
