@@ -56,6 +56,26 @@ def test_reductions(tool, tmp_path, shape, axis):
     assert numpy.array_equal(got, x.max(axis=axis))
 
 
+def test_maxima_keep_a_nan(tool, tmp_path):
+    """Wherever in a row it stands: in the vectors of each partial maximum, in the remainder, first or last."""
+    m, n = 300, 299
+    x = numpy.random.default_rng(5).standard_normal((m, n)).astype(numpy.float32)
+    x[numpy.arange(n), numpy.arange(n)] = numpy.nan
+    x[n, 7] = numpy.inf
+    for op, init, expected in (("arith.maximumf", "0xFF800000", x.max(axis=1)), ("arith.minimumf", "0x7F800000", x.min(axis=1))):
+        got = run(tool, tmp_path, reduction(op, init, m, n, 1), x)
+        assert numpy.isnan(got[:n]).all()
+        assert numpy.array_equal(got[n:], expected[n:])
+
+
+@pytest.mark.parametrize("rest", range(0, 16, 3))
+def test_results_past_the_caches(tool, tmp_path, rest):
+    """Rows of a result that no cache holds begin anywhere in a line."""
+    x = numpy.random.default_rng(6).standard_normal((2048 + 3, 1024 + rest)).astype(numpy.float32)
+    got = run(tool, tmp_path, softmax(*x.shape), x)
+    numpy.testing.assert_allclose(got, softmax_reference(x.astype(numpy.float64)), rtol=2e-6)
+
+
 def test_threads_give_the_same_bytes(tool, tmp_path):
     x = numpy.random.default_rng(4).standard_normal((2050, 2049)).astype(numpy.float32)
     alone = run(tool, tmp_path, softmax(*x.shape), x, "--threads", 1)

@@ -68,8 +68,10 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
       page = memory.pageBytes;
       // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
       // output up to half its size; beyond, stores that bypass it win where the chip has them.
-      if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock)
+      if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock) {
         streamBytes = lastCache / 4;
+        resultBytes = lastCache / 2 * 3 / 4; // of that half 3/4, as of the nearest
+      }
     }
 }
 

@@ -69,6 +69,14 @@ public:
   int64_t pageBytes() const { return page; }
   /// Whether `bytes` written before they are read again go past the caches.
   bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
+  /// The same of a result of so many bytes, of a nest that touches `touched` in all. The array is the caller's and in
+  /// no cache, so an ordinary store reads each line from memory first; whoever reads the result finds it in the last
+  /// cache only if that holds all that the nest touches.
+  bool streamsResult(int64_t bytes, double touched) const {
+    return streams(bytes) || (streamBytes != 0 && bytes > second && touched >= double(resultBytes));
+  }
+  /// Vectors of so many bytes in a line, at least one.
+  int64_t vectorsOfLine(int64_t bytes) const { return std::max<int64_t>(line / bytes, 1); }
   int64_t streamThreshold() const { return streamBytes; }
   /// Bytes of a row that later passes over it still find near the core.
   int64_t rowBytes() const { return second / 2; }
@@ -132,7 +140,7 @@ public:
 private:
   double sideBySide(int64_t stride) const { return double(stride) + double(stride - 1) * shuffleLoads(); }
   int64_t translations = std::numeric_limits<int32_t>::max(), registerBytes = 0, registerCount = 0, line = 1,
-          accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 0, second = 0,
+          accumulatorCount = 4, streamBytes = 0, resultBytes = 0, lastCache = 0, nearest = 0, second = 0,
           page = std::numeric_limits<int32_t>::max();
   double clock = 1, bytesPerClock = 1, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   double lineClocks = 2, translationClocks = 0; // of a line from the second cache, of a page translated anew

@@ -330,13 +330,16 @@ bool NestVectorizer::choose(std::string &reason) {
     if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
         llvm::any_of(nest.loads, [&](const Access &load) { return load.memref == store.memref; }))
       continue;
-    int64_t bytes = elementBytes(type.getElementType());
-    if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
+    const int64_t bytes = lanes * elementBytes(type.getElementType());
+    if (!streamed && bytes == model.vectorBytes() && model.lineBytes() % bytes == 0 &&
+        trips.value_or(0) >= lanes * vectorsOfLine(store) && goesPastCaches(store, model, touched))
       streamed = &store;
   }
   chooseTurn();
   if (turned.empty())
     chooseSteps();
+  if (streamed) // neighbouring stores write a line
+    unroll = llvm::alignTo(unroll, vectorsOfLine(*streamed));
   // A wide vector is several registers side by side.
   const bool isPlain = accumulations.empty() && turned.empty() && !jamLoop && !streamed;
   for (int64_t wide = unroll & -unroll; wide > 1 && isPlain && model.takesWideVectors(); wide /= 2)
@@ -346,6 +349,39 @@ bool NestVectorizer::choose(std::string &reason) {
       break;
     }
   return true;
+}
+
+/// Vectors of the nest that lie in a line of the array of `access`.
+int64_t NestVectorizer::vectorsOfLine(const Access &access) const {
+  return model.vectorsOfLine(lanes * elementBytes(elementOf(access.memref)));
+}
+
+void NestVectorizer::prefetchNext(const Prefetch &next) {
+  prefetched.push_back(next);
+  const int64_t vectors = vectorsOfLine(next.access);
+  if (accumulations.empty() && nest.tripCounts[laneLoop].value_or(0) >= lanes * vectors)
+    unroll = llvm::alignTo(unroll, vectors);
+}
+
+/// Whether a kernel gives `memref` to its caller: an argument that it only writes.
+static bool isResult(Value memref) {
+  auto onlyWritten = [](auto &&self, Value value) -> bool {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (isa<memref::CollapseShapeOp>(user))
+        return self(self, user->getResult(0));
+      return isa<AffineStoreOp, memref::StoreOp, vector::StoreOp, vector::MaskedStoreOp, memref::PrefetchOp,
+                 memref::ExtractAlignedPointerAsIndexOp>(user);
+    });
+  };
+  while (auto view = memref.getDefiningOp<memref::CollapseShapeOp>())
+    memref = view.getSrc();
+  return isa<BlockArgument>(memref) && onlyWritten(onlyWritten, memref);
+}
+
+bool NestVectorizer::goesPastCaches(const Access &store, const MemoryModel &model, double touched) {
+  auto type = cast<MemRefType>(store.memref.getType());
+  const int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+  return model.streams(bytes) || (isResult(store.memref) && model.streamsResult(bytes, touched));
 }
 
 /// Whether an iteration of loop `dim` reads a row that the next one reads again: together they load, and compute from

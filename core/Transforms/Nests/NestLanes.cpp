@@ -14,6 +14,7 @@
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -302,6 +303,28 @@ void NestVectorizer::emitLanes(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   }
 }
 
+/// Whether neighbouring vectors go on together: an elementary function is a long chain of dependent operations, and
+/// several chains one after the other do not fit the window in which a core looks for what is ready.
+bool NestVectorizer::runsAbreast() const {
+  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
+  auto isPlain = [&](Operation &op) {
+    return isa<AffineLoadOp, AffineStoreOp>(op) || !llvm::is_contained(op.getOperands(), laneIv);
+  };
+  return turned.empty() && shared.empty() && llvm::all_of(*nest.body, isPlain) &&
+         llvm::all_of(accumulations, [](const Accumulation &a) { return a.overLanes; }) &&
+         llvm::any_of(varying, [](Operation *op) { return isa<math::MathDialect>(op->getDialect()); });
+}
+
+/// Vectors from each of `bases` on, operation by operation.
+void NestVectorizer::emitAbreast(OpBuilder &b, const Step &step, ArrayRef<Value> bases,
+                                 MutableArrayRef<SmallVector<Value>> sums) {
+  SmallVector<IRMapping> values(bases.size());
+  for (Operation &op : nest.body->without_terminator())
+    if (varying.contains(&op))
+      for (auto [base, own, total] : llvm::zip_equal(bases, values, sums))
+        emitOperation(b, op, step, base, /*mask=*/{}, /*aligned=*/true, own, total);
+}
+
 void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step, Value base, Value mask, bool aligned,
                                    IRMapping &values, MutableArrayRef<Value> sums) {
   auto sumOf = [&](const Accumulation &accumulation) -> Value & { return sums[&accumulation - accumulations.data()]; };
@@ -333,7 +356,7 @@ void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step
       vector::MaskedStoreOp::create(b, loc, access.memref, at, mask, value);
     else if (aligned && &access == streamed)
       vector::StoreOp::create(b, loc, value, access.memref, at, /*nontemporal=*/true,
-                              llvm::MaybeAlign(model.lineBytes()));
+                              llvm::MaybeAlign(model.lineBytes() / vectorsOfLine(access)));
     else
       vector::StoreOp::create(b, loc, value, access.memref, at);
     return;
@@ -349,9 +372,12 @@ void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step
     values.map(from, to);
 }
 
-void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) {
+/// Those of vector `copy` of a step, from `base` on.
+void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base, int64_t copy) {
   // Hints of memref.prefetch: 3 keeps a line in all caches, 2 in all but the nearest.
   for (const Prefetch &each : prefetched) {
+    if (copy % vectorsOfLine(each.access) != 0)
+      continue;
     Access next = each.access;
     for (Value &symbol : next.symbols)
       if (symbol == each.outer)
@@ -381,8 +407,6 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
       sum = vector::LoadOp::create(b, loc, type, accumulation.load->memref, at);
     }
   }
-  if (!mask)
-    emitPrefetches(b, steps.front(), base);
   IRMapping common;
   for (AffineLoadOp load : interleaved ? ArrayRef<AffineLoadOp>() : ArrayRef<AffineLoadOp>(shared))
     common.map(load.getResult(), emitLoad(b, load, steps.front(), base, mask));

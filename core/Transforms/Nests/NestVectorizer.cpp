@@ -34,7 +34,8 @@ Value NestVectorizer::laneTrips(OpBuilder &b) const {
                                   operands.drop_front(map.getNumDims()));
 }
 
-/// Iterations before the streamed store reaches the boundary of a line.
+/// Iterations before the streamed store reaches the boundary of a vector, fewer than a vector has elements; a line that
+/// several vectors share is whole but for the first and the last.
 Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value begin, Value trips) const {
   SmallVector<Value> ivs = step.ivs;
   ivs[laneLoop] = begin;
@@ -48,7 +49,7 @@ Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value 
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, streamed->memref);
   Value width = arith::ConstantIndexOp::create(b, loc, bytes);
   address = arith::AddIOp::create(b, loc, address, arith::MulIOp::create(b, loc, offset, width));
-  Value lowBits = arith::ConstantIndexOp::create(b, loc, model.lineBytes() - 1);
+  Value lowBits = arith::ConstantIndexOp::create(b, loc, model.lineBytes() / vectorsOfLine(*streamed) - 1);
   Value negated = arith::SubIOp::create(b, loc, arith::ConstantIndexOp::create(b, loc, 0), address);
   Value distance = arith::AndIOp::create(b, loc, negated, lowBits);
   distance = arith::DivUIOp::create(b, loc, distance, width);
@@ -136,19 +137,26 @@ SmallVector<Value> NestVectorizer::emitVectors(OpBuilder &b, Row &row, int64_t c
   auto created = scf::ForOp::create(b, loc, row.position, end, step, init);
   row.position = end;
   OpBuilder inner = OpBuilder::atBlockBegin(created.getBody());
-  SmallVector<Value> out;
+  const bool abreast = copies > 1 && row.steps.size() == 1 && runsAbreast();
+  SmallVector<Value> bases, out;
+  SmallVector<SmallVector<Value>> sums(copies, SmallVector<Value>(accumulations.size()));
   for (int64_t copy = 0; copy < copies; ++copy) {
     Value base = created.getInductionVar();
     if (copy)
       base =
           arith::AddIOp::create(inner, loc, base, arith::ConstantIndexOp::create(inner, loc, copy * lanes).getResult());
-    SmallVector<Value> sums(accumulations.size());
     for (auto [k, i] : llvm::enumerate(row.kept))
-      sums[i] = created.getRegionIterArgs()[copy * row.kept.size() + k];
-    emitBlock(inner, row.steps, base, {}, {}, true, sums);
-    for (unsigned i : row.kept)
-      out.push_back(sums[i]);
+      sums[copy][i] = created.getRegionIterArgs()[copy * row.kept.size() + k];
+    emitPrefetches(inner, row.steps.front(), base, copy);
+    if (!abreast)
+      emitBlock(inner, row.steps, base, {}, {}, true, sums[copy]);
+    bases.push_back(base);
   }
+  if (abreast)
+    emitAbreast(inner, row.steps.front(), bases, sums);
+  for (SmallVector<Value> &own : sums)
+    for (unsigned i : row.kept)
+      out.push_back(own[i]);
   if (!created.getBody()->empty() && created.getBody()->back().hasTrait<OpTrait::IsTerminator>())
     created.getBody()->back().erase();
   inner.setInsertionPointToEnd(created.getBody());
@@ -213,9 +221,12 @@ void NestVectorizer::storeSums(OpBuilder &b, const Row &row) {
     Value memory = memref::LoadOp::create(b, loc, accumulation.load->memref, at);
     bool isFloat = isa<FloatType>(getElementTypeOrSelf(sum.getType()));
     Location where = accumulation.combine->getLoc(); // of the sum in the program
-    Value total = vector::ReductionOp::create(b, where, accumulation.kind, sum,
-                                              isFloat && mayReassociate ? arith::FastMathFlags::reassoc
-                                                                        : arith::FastMathFlags::none);
+    auto flags = isFloat && mayReassociate ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+    using vector::CombiningKind;
+    if (mayReassociate &&
+        (accumulation.kind == CombiningKind::MAXIMUMF || accumulation.kind == CombiningKind::MINIMUMF))
+      flags = flags | arith::FastMathFlags::nsz; // an order of zeros would take branches
+    Value total = vector::ReductionOp::create(b, where, accumulation.kind, sum, flags);
     total = vector::makeArithReduction(b, where, accumulation.kind, memory, total);
     memref::StoreOp::create(b, loc, total, accumulation.store->memref, at);
   }

@@ -78,6 +78,10 @@ public:
   static std::optional<unsigned> cheapestLane(llvm::ArrayRef<std::optional<LaneCost>> costs,
                                               llvm::ArrayRef<unsigned> dims);
 
+  /// Whether the array that `store` writes goes past the caches. `touched`: bytes of all arrays of the outermost loop.
+  static bool goesPastCaches(const Access &store, const MemoryModel &model, double touched);
+  /// Says what the outermost loop around the nest touches, in bytes; before `choose`.
+  void within(double bytes) { touched = bytes; }
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
   bool choose(std::string &reason);
   /// Writes the nest anew and erases the old one. Returns the outermost loops of the new code that run over `loops[0]`;
@@ -93,8 +97,8 @@ public:
     bool near = true;
     bool written = false;
   };
-  /// Prefetches it, a line a vector.
-  void prefetchNext(const Prefetch &next) { prefetched.push_back(next); }
+  /// Prefetches it, each line once.
+  void prefetchNext(const Prefetch &next);
   /// Cuts the lanes' iterations into `count` ranges that may run at once; only for nests of one loop without sums.
   void splitOverCores(int64_t count) { ranges = count; }
 
@@ -173,6 +177,10 @@ private:
   /// One vector of iterations of all `steps`; where lanes are masked, `limit` is the last iteration that runs.
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, mlir::Value limit,
                  bool aligned, llvm::MutableArrayRef<mlir::Value> sums);
+  int64_t vectorsOfLine(const Access &access) const;
+  bool runsAbreast() const;
+  void emitAbreast(mlir::OpBuilder &b, const Step &step, llvm::ArrayRef<mlir::Value> bases,
+                   llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
   Row beginRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps) const;
   mlir::Value behindBegin(mlir::OpBuilder &b, const Row &row, int64_t count) const;
@@ -192,7 +200,7 @@ private:
   mlir::affine::AffineForOp emitLaneBlocks(mlir::OpBuilder &b);
   mlir::Value distanceToAlignment(mlir::OpBuilder &b, const Step &step, mlir::Value begin, mlir::Value trips) const;
   mlir::Value laneTrips(mlir::OpBuilder &b) const;
-  void emitPrefetches(mlir::OpBuilder &b, const Step &step, mlir::Value base);
+  void emitPrefetches(mlir::OpBuilder &b, const Step &step, mlir::Value base, int64_t copy);
   mlir::Value neutral(mlir::OpBuilder &b, const Accumulation &accumulation, bool vector) const;
 
   const Nest &nest;
@@ -210,6 +218,7 @@ private:
   bool interleaved = false;               // steps go on together, operation by operation
   int64_t laneBlock = 0;                  // iterations of the lanes that other loops run over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
+  double touched = 0;                     // bytes of all arrays of the outermost loop
   llvm::SmallVector<Prefetch, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores
   mlir::Value rangeBegin, rangeEnd; // of the range being written

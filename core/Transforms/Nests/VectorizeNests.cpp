@@ -202,6 +202,7 @@ int64_t weight(const Nest &nest) {
 
 struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
   int64_t threads = 1;
+  double touched = 0; // bytes of the outermost loop that is being vectorised
 
   /// Whether the iterations of `loop` should run on several cores: they are independent, keep their private buffers on
   /// the stack, and take long enough. Asked while all accesses are scalar.
@@ -284,11 +285,17 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     // A line that is not in the caches is read before it is written, and the stores wait for it. A prefetch saves that
     // wait; where the caches hold the arrays it would only take issue slots.
     std::optional<double> bytes = bytesTouched(rows);
-    if (bytes && model.isFromMemory(int64_t(*bytes)))
+    // The caller's array is in no cache either; it is not streamed if a later pass reads it.
+    auto isMissed = [&](const Access &store) {
+      return model.isFromMemory(int64_t(*bytes)) ||
+             (isa<BlockArgument>(store.memref) &&
+              model.streamsResult(staticBytes(cast<MemRefType>(store.memref.getType())), touched));
+    };
+    if (bytes)
       for (const Nest &pass : passes)
         for (const Access &store : pass.stores)
-          if (isRow(store) && pass.tripCounts[0] == trips &&
-              !model.streams(staticBytes(cast<MemRefType>(store.memref.getType()))) &&
+          if (isRow(store) && pass.tripCounts[0] == trips && isMissed(store) &&
+              !NestVectorizer::goesPastCaches(store, model, touched) &&
               llvm::none_of(plan.loads, [&](const Access &load) { return load.memref == store.memref; }) &&
               llvm::none_of(plan.stores, [&](const Access &other) { return other.memref == store.memref; }))
             plan.stores.push_back(store);
@@ -324,6 +331,8 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       prefetch = planPrefetch(rows, model);
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>())) {
       bool isParallel = !rows && runsParallel(loop, model);
+      if (!rows)
+        touched = bytesTouched(loop).value_or(0);
       auto nest = analyzeNest(loop);
       if (failed(nest)) {
         // Loops over tiles carry the tokens of their copies.
@@ -336,6 +345,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
         continue;
       }
       NestVectorizer vectorizer(*nest, model, mayReassociate);
+      vectorizer.within(touched);
       std::string reason;
       if (!vectorizer.choose(reason)) {
         if (!nest->stores.empty()) // else nothing is left in it, or its accesses are vectors already

@@ -32,6 +32,10 @@ namespace tilewright {
 using namespace mlir;
 using namespace tilewright;
 
+/// What a function keeps in registers at once, beside constants: its argument, what that is reduced to, the integer
+/// that it lacks, and the polynomial.
+static constexpr int64_t liveValues = 4;
+
 namespace {
 
 /// The constant that all lanes of `value` have.
@@ -186,6 +190,8 @@ bool isExpanded(Operation *op) {
 
 struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
   MathInstructions has;
+  bool comparesOnce = false; // the core has vectors, and zeros need no order
+  int64_t abreast = 1;       // functions of vectors whose values registers hold together
 
   /// Runs `build` on the type in which the function is computed; converts there and back.
   Value compute(OpBuilder &b, Location loc, Type type, ValueRange operands,
@@ -240,12 +246,53 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
       eraseDead(definition);
   }
 
+  using Chain = SmallVector<Operation *>;
+
+  /// Replaces `op` by what it returns.
+  Chain expandOne(Operation *op) {
+    OpBuilder b(op);
+    Operation *before = op->getPrevNode();
+    Value result = compute(b, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
+                           [&](MathExpansion &e, ValueRange v) { return expand(op, e, v, b); });
+    Chain chain;
+    if (!result)
+      return chain;
+    for (Operation *each = before ? before->getNextNode() : &op->getBlock()->front(); each != op;
+         each = each->getNextNode())
+      chain.push_back(each);
+    op->getResult(0).replaceAllUsesWith(result);
+    eraseDead(op);
+    return chain;
+  }
+
+  /// Whether `next` follows `op`, computes the same of another vector, and does not wait for it.
+  static bool isBeside(Operation *op, Operation *next) {
+    return op->getNextNode() == next && op->getName() == next->getName() &&
+           isa<VectorType>(op->getResult(0).getType()) && op->getResultTypes() == next->getResultTypes() &&
+           !llvm::is_contained(next->getOperands(), op->getResult(0));
+  }
+
+  /// Orders chains of equal length, one behind the other, operation by operation: the window in which a core looks for
+  /// what is ready holds more of each.
+  static void interleave(ArrayRef<Chain> chains) {
+    const size_t length = chains.front().size();
+    if (chains.size() < 2 || length == 0 || !llvm::all_of(chains, [&](const Chain &c) { return c.size() == length; }))
+      return;
+    Operation *end = chains.back().back()->getNextNode();
+    for (size_t at = 0; at < length; ++at)
+      for (const Chain &chain : chains)
+        chain[at]->moveBefore(end);
+  }
+
   void runOnOperation() override {
     if (auto target = targetOf(getOperation())) {
       const bool isReproducible = Settings::of(getOperation()).isReproducible(); // the same form on all chips
       has.scale = (*target)->number(Number::LdexpF32).has_value();
       has.exp2 = !isReproducible && (*target)->number(Number::NativeExp2F32).has_value();
       has.maximum = (*target)->number(Number::NativeMaxF32).has_value();
+      const int64_t registers = (*target)->caches().empty() ? 0 : (*target)->vectorRegisters().first;
+      comparesOnce = !isReproducible && registers > 0;
+      abreast = std::max<int64_t>(registers / liveValues, 1);
       for (const LaneInstruction &instruction : (*target)->laneInstructions())
         if (instruction.does == "exp2" && !isReproducible)
           has.shortExp2 = instruction;
@@ -269,18 +316,39 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
       if (isExpanded(op))
         ops.push_back(op);
     });
-    for (Operation *op : ops) {
-      OpBuilder b(op);
-      Value result = compute(b, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
-                             [&](MathExpansion &e, ValueRange v) { return expand(op, e, v, b); });
-      if (!result)
+    SmallVector<Chain> chains; // of the last operations, side by side
+    for (auto [at, op] : llvm::enumerate(ops)) {
+      const bool goesOn = at + 1 < ops.size() && isBeside(op, ops[at + 1]);
+      chains.push_back(expandOne(op));
+      if (goesOn && int64_t(chains.size()) < abreast)
         continue;
-      op->getResult(0).replaceAllUsesWith(result);
-      eraseDead(op);
+      interleave(chains);
+      chains.clear();
     }
     getOperation()->walk([](math::CopySignOp op) { takeElement(op); });
     if (has.maximum)
       getOperation()->walk([](Operation *op) { keepWhole(op); });
+    else if (comparesOnce)
+      getOperation()->walk([](Operation *op) { compareOnce(op); });
+  }
+
+  /// A maximum or minimum that keeps a NaN, without an order of the zeros: LLVM writes the instruction that drops a
+  /// NaN, and one comparison and selection for it, where comparisons alone are two beside the selection.
+  static void compareOnce(Operation *op) {
+    if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+      return;
+    auto type = dyn_cast<VectorType>(op->getResult(0).getType());
+    if (!type || type.getRank() != 1 || !isa<Float32Type, Float64Type>(type.getElementType()))
+      return;
+    OpBuilder b(op);
+    const bool isMaximum = isa<arith::MaximumFOp>(op);
+    auto take = [&](auto created) { op->replaceAllUsesWith(created); };
+    Value x = op->getOperand(0), y = op->getOperand(1);
+    if (isMaximum)
+      take(LLVM::MaximumOp::create(b, op->getLoc(), type, x, y, LLVM::FastmathFlags::nsz));
+    else
+      take(LLVM::MinimumOp::create(b, op->getLoc(), type, x, y, LLVM::FastmathFlags::nsz));
+    op->erase();
   }
 
   /// A maximum or minimum that the chip has an instruction for does not become comparisons; one that keeps a NaN has a

@@ -193,11 +193,17 @@ module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64}
 
 // -----
 
-// Rows of 8 KiB of four arrays do not fit the first cache beside the next ones, which come into the second.
+// Rows of 8 KiB of four arrays do not fit the first cache beside the next ones, which come into the second. Three eighths
+// of the last cache do not hold the arrays: a result that is only written goes past the caches, and the lines of one that
+// is read again are fetched before they are written.
 // CHECK-LABEL: func.func private @long_rows
 // CHECK:           memref.prefetch %arg0{{.*}}, read, locality<2>, data
 // CHECK:           memref.prefetch %arg1{{.*}}, read, locality<2>, data
+// CHECK:           memref.prefetch %arg2{{.*}}, write, locality<2>, data
 // CHECK-NOT:       memref.prefetch {{.*}}, write
+// CHECK:           vector.store {{.*}}, %arg2
+// CHECK-NOT:       nontemporal
+// CHECK:           vector.store {{.*}}, %arg3{{.*}} {alignment = 64 : i64, nontemporal = true}
 module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
   func.func private @long_rows(%x0: memref<512x2048xf32>, %x1: memref<512x2048xf32>, %y: memref<512x2048xf32>, %z: memref<512x2048xf32>) attributes {tilewright.kernel} {
     %zero = arith.constant 0.0 : f32
@@ -227,11 +233,81 @@ module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64}
 
 // -----
 
-// No cache holds the arrays: lines of the next row that will be written are fetched, too.
+// Vectors of half a line: two stores go past the caches side by side after a head of less than a vector, functions
+// go on together, and each line of the next row is fetched once.
+// CHECK-LABEL: func.func private @half_lines
+// CHECK:         scf.for {{.*}} step %c32
+// CHECK-COUNT-2:   memref.prefetch %arg0
+// CHECK-NOT:       memref.prefetch
+// CHECK-COUNT-4:   vector.load
+// CHECK-COUNT-4:   math.exp
+// CHECK-COUNT-4:   arith.addf
+// CHECK:         arith.andi %{{.*}}, %c31
+// CHECK:         scf.for {{.*}} step %c16
+// CHECK-COUNT-2:   vector.store {{.*}}, %arg1{{.*}} {alignment = 32 : i64, nontemporal = true}
+module attributes {tilewright.target = "cpu:x86-64-v3", tilewright.threads = 1 : i64} {
+  func.func private @half_lines(%x: memref<2048x1024xf32>, %y: memref<2048x1024xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 2048 {
+      %s = memref.alloc() : memref<f32>
+      affine.store %zero, %s[] : memref<f32>
+      affine.for %j = 0 to 1024 {
+        %a = affine.load %x[%i, %j] : memref<2048x1024xf32>
+        %e = math.exp %a : f32
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.addf %b, %e : f32
+        affine.store %c, %s[] : memref<f32>
+      }
+      affine.for %j = 0 to 1024 {
+        %a = affine.load %x[%i, %j] : memref<2048x1024xf32>
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.divf %a, %b : f32
+        affine.store %c, %y[%i, %j] : memref<2048x1024xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A result that the second cache holds stays there, however much is read for it, and so does what the caches hold.
+// CHECK-LABEL: func.func private @short_result
+// CHECK-NOT:     nontemporal
+// CHECK-LABEL: func.func private @small_arrays
+// CHECK-NOT:     nontemporal
+// CHECK:         return
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
+  func.func private @short_result(%x: memref<64x65536xf32>, %y: memref<64x65536xf32>, %z: memref<65536xf32>) attributes {tilewright.kernel} {
+    affine.for %j = 0 to 65536 {
+      %a = affine.load %x[0, %j] : memref<64x65536xf32>
+      %b = affine.load %y[0, %j] : memref<64x65536xf32>
+      %c = arith.addf %a, %b : f32
+      affine.store %c, %z[%j] : memref<65536xf32>
+    }
+    return
+  }
+  func.func private @small_arrays(%x: memref<1024x1024xf32>, %y: memref<1024x1024xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 1024 {
+      affine.for %j = 0 to 1024 {
+        %a = affine.load %x[%i, %j] : memref<1024x1024xf32>
+        %b = arith.mulf %a, %a : f32
+        affine.store %b, %y[%i, %j] : memref<1024x1024xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// No cache holds the arrays: lines of the next row that will be written are fetched, too, but for those of the result that
+// goes past the caches.
 // CHECK-LABEL: func.func private @rows_of_memory
 // CHECK:           memref.prefetch %arg2{{.*}}, read, locality<2>, data
 // CHECK:           memref.prefetch %arg3{{.*}}, write, locality<2>, data
-// CHECK:           memref.prefetch %arg4{{.*}}, write, locality<2>, data
+// CHECK-NOT:       memref.prefetch %arg4
+// CHECK:           vector.store {{.*}}, %arg4{{.*}} {alignment = 64 : i64, nontemporal = true}
 module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
   func.func private @rows_of_memory(%x0: memref<940x2048xf32>, %x1: memref<940x2048xf32>, %x2: memref<940x2048xf32>, %y: memref<940x2048xf32>, %z: memref<940x2048xf32>) attributes {tilewright.kernel} {
     %zero = arith.constant 0.0 : f32

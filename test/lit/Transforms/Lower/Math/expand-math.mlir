@@ -167,3 +167,31 @@ func.func @exp_from_base(%x: vector<8xf32>, %base: vector<2xf32>) -> vector<8xf3
   return %y : vector<8xf32>
 }
 }
+
+// -----
+
+// A vector's maximum that keeps a NaN is one comparison beside LLVM's maximum, whose zeros have no order; reproducible
+// results keep the order that comparisons give.
+// CHECK-LABEL: func @maximum
+// CHECK:         llvm.intr.maximum(%{{.*}}, %{{.*}}) {fastmathFlags = #llvm.fastmath<nsz>}
+// CHECK:         llvm.intr.minimum(%{{.*}}, %{{.*}}) {fastmathFlags = #llvm.fastmath<nsz>}
+// CHECK:         arith.maximumf {{.*}} : f32
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func @maximum(%x: vector<16xf32>, %y: vector<16xf32>, %a: f32, %b: f32) -> (vector<16xf32>, vector<16xf32>, f32) {
+    %m = arith.maximumf %x, %y : vector<16xf32>
+    %n = arith.minimumf %x, %y : vector<16xf32>
+    %s = arith.maximumf %a, %b : f32
+    return %m, %n, %s : vector<16xf32>, vector<16xf32>, f32
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func @reproducible_maximum
+// CHECK:         arith.maximumf {{.*}} : vector<16xf32>
+module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "reproducible"} {
+  func.func @reproducible_maximum(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+    %m = arith.maximumf %x, %y : vector<16xf32>
+    return %m : vector<16xf32>
+  }
+}
