@@ -98,8 +98,9 @@ NOTES = """
    Of nine combinations of instructions for each function of vectors three are left: two before the passes on loops and
    one after values are numbered, and one more where loops were unrolled. Two blocks of a ResNet-50 on a Zen 1: 1.69
    processor seconds instead of 1.74, means of five runs each; code is the same byte by byte.
-   On SIMT targets functions that compute without vectors leave out what rewrites these: for each load it looked through the
-   operations before it, 11 % of the instructions of a product for an H200 (`valgrind --tool=callgrind`), and found nothing.
+   On SIMT targets functions that compute without vectors of several elements leave out what rewrites these: for each load it
+   looked through the operations before it, 12 % of the instructions of a product for an H200 (`valgrind --tool=callgrind`), and
+   found nothing.
 6. *No question is asked for each operation that has one answer for its type.* The alignment of a vector's access and
    whether a type holds bf16 are known by type, and greedy rewriting leaves blocks alone where no rewrite depends on them.
 7. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
@@ -118,14 +119,15 @@ NOTES = """
 8. *What runs once is not compiled.* With `freeze` PyTorch's own operations compute what follows from weights
    ([pytorch.md](pytorch.md#frozen-weights)). As a program it was 8 % of the processor seconds of a ResNet-50, 0.7 of 8.8 on
    a Zen 1, and one of two programs that each further process loaded.
-9. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
-   subexpressions before canonicalisation leaves it a fifth of the operations.
+9. *Redundant operations are not written.* On SIMT targets each access computes its address. Equal operations of one block are
+   written once (`core/Transforms/Utils/SharedValues.h`, `LaneContext::make`). What blocks share goes in one elimination of
+   common subexpressions before canonicalisation.
 10. *Addresses share their sums* (`core/Transforms/Lower/LLVM/ShareAddresses.h`, CPUs). Of the operations that went to LLVM a
    third were sums of indices and parts of descriptors, each access its own. A frozen ResNet-50 gives LLVM's optimiser 35,937
    instructions instead of 57,169 and its code generation 40,201 instead of 45,288; BERT-base 6,170 (9,962) and 8,614 (7,699),
    GPT-2 9,144 (14,467) and 10,610 (10,664): where loops became shorter, LLVM unrolls more of them. Results are equal bit by
    bit, times too: medians of the ratios of 8 calls of each in turns, one thread, 1.005 (ResNet-50) and 0.993 (BERT-base).
-   Subscripts share their terms while they are written (`core/Transforms/Lower/Vectors/SharedSubscripts.h`): on CPUs
+   Subscripts share their terms while they are written (`core/Transforms/Utils/SharedValues.h`): on CPUs
    `lower-tile-to-vector` leaves a frozen ResNet-50 61,730 operations instead of 131,762, of which the elimination of common
    subexpressions leaves 40,929 either way, and the code is the same byte by byte.
 11. *Equal kernels are simplified once.* On hosts canonicalisation comes after `share-kernels`: it finds 20,035 operations of a
