@@ -139,72 +139,88 @@ static bool variesBelow(Value value, AffineForOp loop) {
   return owner && loop->isAncestor(owner);
 }
 
-/// Whether index `a` differs from index `b` whenever p != q.
-static bool differ(const LinearIndex &a, AffineForOp p, const LinearIndex &b, AffineForOp q) {
-  int64_t step = a.coefficient(p.getInductionVar());
-  if (step == 0 || step != b.coefficient(q.getInductionVar()))
-    return false;
-  int64_t low = a.constant - b.constant, high = low;
-  auto widen = [&](Value value, int64_t factor) {
-    auto last = lastIteration(value);
-    if (!last)
-      return factor == 0;
-    (factor < 0 ? low : high) += factor * *last;
-    return true;
-  };
-  for (auto [value, factor] : a.terms) {
-    if (value == p.getInductionVar())
+std::optional<IterationAccesses::Index> IterationAccesses::indexOf(const LinearIndex &linear, AffineForOp loop) {
+  Index index;
+  index.low = index.high = linear.constant;
+  for (auto [value, factor] : linear.terms) {
+    if (factor == 0)
       continue;
-    if (variesBelow(value, p)) {
-      if (!widen(value, factor))
-        return false;
-    } else if (factor != b.coefficient(value)) {
-      return false;
+    if (value == loop.getInductionVar()) {
+      index.step = factor;
+    } else if (!variesBelow(value, loop)) {
+      index.others.emplace_back(value.getAsOpaquePointer(), factor);
+    } else {
+      std::optional<int64_t> last = lastIteration(value);
+      if (!last)
+        return std::nullopt;
+      (factor < 0 ? index.low : index.high) += factor * *last;
     }
   }
-  for (auto [value, factor] : b.terms) {
-    if (value == q.getInductionVar())
-      continue;
-    if (variesBelow(value, q)) {
-      if (!widen(value, -factor))
-        return false;
-    } else if (factor != a.coefficient(value)) {
-      return false;
-    }
+  llvm::sort(index.others);
+  return index;
+}
+
+IterationAccesses::IterationAccesses(AffineForOp loop, ArrayRef<LinearAccess> accesses) {
+  for (const LinearAccess &access : accesses) {
+    Access found;
+    for (const std::optional<LinearIndex> &index : access.indices)
+      found.push_back(index ? indexOf(*index, loop) : std::nullopt);
+    OfArray &array = arrays[access.memref];
+    insert(access.isStore ? array.writes : array.reads, found);
   }
-  step = std::abs(step);
-  return low > -step && high < step;
 }
 
-bool meetInDifferentIterations(const LinearAccess &a, AffineForOp p, const LinearAccess &b, AffineForOp q) {
-  for (auto [left, right] : llvm::zip_equal(a.indices, b.indices))
-    if (left && right && differ(*left, p, *right, q))
-      return false;
-  return true;
-}
-
-bool hasPlainAccesses(AffineForOp loop) {
+std::optional<IterationAccesses> IterationAccesses::ofPlain(AffineForOp loop) {
   // Values are forwarded within one block.
-  bool hasTests = loop->walk([](AffineIfOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  return !hasTests && accessesBelow(loop);
+  if (loop->walk([](AffineIfOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    return std::nullopt;
+  auto accesses = accessesBelow(loop);
+  return accesses ? std::optional(IterationAccesses(loop, *accesses)) : std::nullopt;
 }
 
-bool overlapInEqualIterations(AffineForOp p, AffineForOp q) {
-  if (!equalTripCounts(p, q))
-    return false;
-  SmallVector<LinearAccess, 0> accesses = *accessesBelow(q);
-  for (const LinearAccess &b : accesses)
-    for (Operation *user : b.memref.getUsers()) {
-      if (!p->isAncestor(user) || !(b.isStore ? isa<AffineLoadOp, AffineStoreOp>(user) : isa<AffineStoreOp>(user)))
-        continue;
-      if (meetInDifferentIterations(linearAccess(user), p, b, q))
-        return false;
-    }
-  return true;
+void IterationAccesses::insert(SmallVectorImpl<Access> &accesses, const Access &access) {
+  if (!llvm::is_contained(accesses, access))
+    accesses.push_back(access);
+}
+
+void IterationAccesses::add(const IterationAccesses &other) {
+  for (const auto &[memref, added] : other.arrays) {
+    OfArray &array = arrays[memref];
+    for (const Access &access : added.reads)
+      insert(array.reads, access);
+    for (const Access &access : added.writes)
+      insert(array.writes, access);
+  }
+}
+
+/// Whether `a` of iteration p and `b` of iteration q may be one element where p != q.
+bool IterationAccesses::meet(const Access &a, const Access &b) {
+  return llvm::none_of(llvm::zip_equal(a, b), [](auto pair) {
+    const auto &[x, y] = pair;
+    return x && y && x->step != 0 && x->step == y->step && x->others == y->others &&
+           x->low - y->high > -std::abs(x->step) && x->high - y->low < std::abs(x->step);
+  });
+}
+
+bool IterationAccesses::meetInOtherIterations(const IterationAccesses &other) const {
+  auto anyMeet = [](ArrayRef<Access> left, ArrayRef<Access> right) {
+    return llvm::any_of(
+        left, [&](const Access &a) { return llvm::any_of(right, [&](const Access &b) { return meet(a, b); }); });
+  };
+  return llvm::any_of(other.arrays, [&](const auto &entry) {
+    auto found = arrays.find(entry.first);
+    if (found == arrays.end())
+      return false;
+    const OfArray &own = found->second, &others = entry.second;
+    return anyMeet(own.writes, others.writes) || anyMeet(own.writes, others.reads) || anyMeet(own.reads, others.writes);
+  });
 }
 
 bool canMerge(AffineForOp p, AffineForOp q) {
-  return hasPlainAccesses(p) && hasPlainAccesses(q) && overlapInEqualIterations(p, q);
+  if (!equalTripCounts(p, q))
+    return false;
+  auto ofP = IterationAccesses::ofPlain(p), ofQ = IterationAccesses::ofPlain(q);
+  return ofP && ofQ && !ofP->meetInOtherIterations(*ofQ);
 }
 
 bool isParallelLoop(AffineForOp loop, bool mayGather) {
@@ -212,18 +228,15 @@ bool isParallelLoop(AffineForOp loop, bool mayGather) {
   auto accesses = accessesBelow(loop, mayGather ? &gathered : nullptr);
   if (!accesses || loop.getNumIterOperands() != 0)
     return false;
-  for (const LinearAccess &a : *accesses) {
-    Operation *definition = a.memref.getDefiningOp();
-    if (definition && loop->isProperAncestor(definition))
-      continue;
-    if (a.isStore && llvm::is_contained(gathered, behindViews(a.memref)))
+  llvm::erase_if(*accesses, [&](const LinearAccess &access) { // of the loop's own buffers
+    Operation *definition = access.memref.getDefiningOp();
+    return definition && loop->isProperAncestor(definition);
+  });
+  for (const LinearAccess &access : *accesses)
+    if (access.isStore && llvm::is_contained(gathered, behindViews(access.memref)))
       return false;
-    if (a.isStore)
-      for (const LinearAccess &b : *accesses)
-        if (a.memref == b.memref && meetInDifferentIterations(a, loop, b, loop))
-          return false;
-  }
-  return true;
+  const IterationAccesses all(loop, *accesses);
+  return !all.meetInOtherIterations(all);
 }
 
 } // namespace tilewright

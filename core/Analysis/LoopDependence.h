@@ -56,17 +56,42 @@ std::optional<llvm::SmallVector<LinearAccess, 0>> accessesBelow(mlir::Operation 
 /// Whether the two loops run equally often: equal constant bounds, or one map over the same operands.
 bool equalTripCounts(mlir::affine::AffineForOp a, mlir::affine::AffineForOp b);
 
-/// Whether `a` (below loop `p`) and `b` (below loop `q`) can touch one element in iterations p != q. Both loops run
-/// equally often; `p` and `q` may be the same loop.
-bool meetInDifferentIterations(const LinearAccess &a, mlir::affine::AffineForOp p, const LinearAccess &b,
-                               mlir::affine::AffineForOp q);
+/// What a loop touches in each of its iterations, equal accesses once: however many loops were merged into it, they are
+/// few.
+///
+///     for i: for j in [0, 8): x[2 i + 1, j + n]     x: [2 i + [1, 1], n + [0, 7]]
+class IterationAccesses {
+public:
+  IterationAccesses(mlir::affine::AffineForOp loop, llvm::ArrayRef<LinearAccess> accesses);
+  /// Those of a loop that has no accesses but those that accessesBelow() lists, and none of them under a test; else
+  /// nullopt.
+  static std::optional<IterationAccesses> ofPlain(mlir::affine::AffineForOp loop);
 
-/// Whether `loop` has no accesses but those that accessesBelow() lists, and none of them under a test.
-bool hasPlainAccesses(mlir::affine::AffineForOp loop);
+  /// Whether iterations p of this loop and q != p of the other one may touch one element that one of them writes. Both
+  /// loops run equally often, or are the same.
+  bool meetInOtherIterations(const IterationAccesses &other) const;
+  /// Those of a loop that is merged into this one.
+  void add(const IterationAccesses &other);
 
-/// Whether two loops of plain accesses run equally often, and touch no element in different iterations that one of them
-/// writes. It takes time that grows with `q` and the users of its arrays, not with `p`.
-bool overlapInEqualIterations(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
+private:
+  /// What an index is beside `step` times that of the loop: a range by constants and loops below, and values that stay
+  /// the same, by their factors.
+  struct Index {
+    int64_t step = 0, low = 0, high = 0;
+    llvm::SmallVector<std::pair<const void *, int64_t>, 2> others;
+    bool operator==(const Index &) const = default;
+  };
+  using Access = llvm::SmallVector<std::optional<Index>, 4>; // nullopt: nothing is known
+  struct OfArray {
+    llvm::SmallVector<Access, 2> reads, writes;
+  };
+
+  static std::optional<Index> indexOf(const LinearIndex &linear, mlir::affine::AffineForOp loop);
+  static void insert(llvm::SmallVectorImpl<Access> &accesses, const Access &access);
+  static bool meet(const Access &a, const Access &b);
+
+  llvm::DenseMap<mlir::Value, OfArray> arrays;
+};
 
 /// Whether loop `q`, merged behind `p` iteration by iteration, keeps the meaning, and no dependence that crosses
 /// iterations arises: both have plain accesses, and overlap in equal iterations alone. Needs an order of the ops

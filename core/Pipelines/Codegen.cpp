@@ -192,13 +192,17 @@ static bool hasScalars(const llvm::Function &function) {
   });
 }
 
-/// Whether `function` computes with vectors, and not only loads and stores them.
+/// Whether `function` computes with vectors of several elements, and not only loads and stores them.
 static bool hasVectors(const llvm::Function &function) {
-  return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction &instruction) {
+  auto hasSeveral = [](const llvm::Type *type) {
+    auto *vector = llvm::dyn_cast<llvm::VectorType>(type);
+    return vector && vector->getElementCount() != llvm::ElementCount::getFixed(1);
+  };
+  return llvm::any_of(llvm::instructions(function), [&](const llvm::Instruction &instruction) {
     if (llvm::isa<llvm::LoadInst, llvm::InsertElementInst, llvm::PHINode>(instruction))
       return false;
-    return instruction.getType()->isVectorTy() ||
-           (llvm::isa<llvm::CastInst>(instruction) && instruction.getOperand(0)->getType()->isVectorTy());
+    return hasSeveral(instruction.getType()) ||
+           (llvm::isa<llvm::CastInst>(instruction) && hasSeveral(instruction.getOperand(0)->getType()));
   });
 }
 

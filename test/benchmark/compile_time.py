@@ -98,8 +98,9 @@ NOTES = """
    Of nine combinations of instructions for each function of vectors three are left: two before the passes on loops and
    one after values are numbered, and one more where loops were unrolled. Two blocks of a ResNet-50 on a Zen 1: 1.69
    processor seconds instead of 1.74, means of five runs each; code is the same byte by byte.
-   On SIMT targets functions that compute without vectors leave out what rewrites these: for each load it looked through the
-   operations before it, 11 % of the instructions of a product for an H200 (`valgrind --tool=callgrind`), and found nothing.
+   On SIMT targets functions that compute without vectors of several elements leave out what rewrites these: for each load it
+   looked through the operations before it, 12 % of the instructions of a product for an H200 (`valgrind --tool=callgrind`), and
+   found nothing.
 6. *No question is asked for each operation that has one answer for its type.* The alignment of a vector's access and
    whether a type holds bf16 are known by type, and greedy rewriting leaves blocks alone where no rewrite depends on them.
 7. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
@@ -118,14 +119,15 @@ NOTES = """
 8. *What runs once is not compiled.* With `freeze` PyTorch's own operations compute what follows from weights
    ([pytorch.md](pytorch.md#frozen-weights)). As a program it was 8 % of the processor seconds of a ResNet-50, 0.7 of 8.8 on
    a Zen 1, and one of two programs that each further process loaded.
-9. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
-   subexpressions before canonicalisation leaves it a fifth of the operations.
+9. *Redundant operations are not written.* On SIMT targets each access computes its address. Equal operations of one block are
+   written once (`core/Transforms/Utils/SharedValues.h`, `LaneContext::make`). What blocks share goes in one elimination of
+   common subexpressions before canonicalisation.
 10. *Addresses share their sums* (`core/Transforms/Lower/LLVM/ShareAddresses.h`, CPUs). Of the operations that went to LLVM a
    third were sums of indices and parts of descriptors, each access its own. A frozen ResNet-50 gives LLVM's optimiser 35,937
    instructions instead of 57,169 and its code generation 40,201 instead of 45,288; BERT-base 6,170 (9,962) and 8,614 (7,699),
    GPT-2 9,144 (14,467) and 10,610 (10,664): where loops became shorter, LLVM unrolls more of them. Results are equal bit by
    bit, times too: medians of the ratios of 8 calls of each in turns, one thread, 1.005 (ResNet-50) and 0.993 (BERT-base).
-   Subscripts share their terms while they are written (`core/Transforms/Lower/Vectors/SharedSubscripts.h`): on CPUs
+   Subscripts share their terms while they are written (`core/Transforms/Utils/SharedValues.h`): on CPUs
    `lower-tile-to-vector` leaves a frozen ResNet-50 61,730 operations instead of 131,762, of which the elimination of common
    subexpressions leaves 40,929 either way, and the code is the same byte by byte.
 11. *Equal kernels are simplified once.* On hosts canonicalisation comes after `share-kernels`: it finds 20,035 operations of a
@@ -214,9 +216,9 @@ def own_passes():
 
 
 def seconds_by_name(tree):
-    """Of a tree that `--time=json` prints: name and seconds of each part, its parts left out."""
+    """Of a tree that `--time=json` prints: name and seconds of each part, its parts left out; not its sum again."""
     for part in tree:
-        if not part:
+        if not part or part["name"] == "Total":
             continue
         inner = part.get("passes", [])
         own = part["wall"]["duration"] - sum(each["wall"]["duration"] for each in inner if each)
@@ -259,6 +261,17 @@ def cold(source, target, samples):
         return min(processor_seconds(command)[0] for _ in range(samples))
 
 
+def instructions(source, target):
+    """Instructions of a compilation, which no clock and no other work changes; without those of programs that it starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", BIN / "tw-compile",
+                   source, "--target", target, "-o", f"{folder}/out.{NETWORK_TARGETS.get(target, 'so')}"]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    return int(re.search(r"I\s+refs:\s+([\d,]+)", said)[1].replace(",", ""))
+
+
+#: Chips whose instructions are counted: valgrind shows none of AVX-512, so that no count is of the processor that counts.
+COUNTED = {"cpu:host": "cpu:zen4", "nvidia:H200": "nvidia:H200", "amd:MI300X": "amd:MI300X"}
 #: Programs of the rows about networks, by their number of layers or operations.
 NETWORKS = {"layers": (networks.bert, (1, 12)), "operations": (networks.small_operations, (10, 100, 1000)),
             "convolutions": (networks.convolutions, (1, 4, 16, 64))}
@@ -267,8 +280,9 @@ ROWS = peers.BUILD / "results" / "compile-rows.json"
 
 
 def measure(samples, known, only_known=False):
-    """{"gemm", "layer": {target: parts}, "networks": {target: {name: {count: seconds}}}}; `known`: rows measured before."""
-    results = {"gemm": {}, "layer": {}, "networks": {}}
+    """{"gemm", "layer": {target: parts}, "networks": {target: {name: {count: seconds}}}, "instructions": {target: {count:
+    those of so many convolutions}}}; `known`: rows measured before."""
+    results = {"gemm": {}, "layer": {}, "networks": {}, "instructions": {}}
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "program.mlir"
 
@@ -291,13 +305,19 @@ def measure(samples, known, only_known=False):
                                     lambda: cold(source, target, samples if count < 100 else 1)) for count in counts}
                 if None not in found.values():
                     results["networks"].setdefault(target, {})[name] = found
+        program, counts = NETWORKS["convolutions"]
+        for target in COUNTED.values():
+            found = {count: row(f"instructions {target} {count}", lambda: program(count),
+                                lambda: instructions(source, target)) for count in counts}
+            if None not in found.values():
+                results["instructions"][target] = found
     return results
 
 
-def growth(seconds):
-    """Slope of the last step over that of the first: 1 where time grows linearly."""
-    counts = sorted(seconds)
-    slope = lambda a, b: (seconds[b] - seconds[a]) / (b - a)
+def growth(found):
+    """Slope of the last step over that of the first: 1 where what was found grows linearly."""
+    counts = sorted(found)
+    slope = lambda a, b: (found[b] - found[a]) / (b - a)
     return slope(counts[-2], counts[-1]) / slope(counts[0], counts[1])
 
 
@@ -315,8 +335,8 @@ def asked(results):
             yield row(f"twelve layers by one, {target}", LAYERS, layers[12] / layers[1])
         if operations := rows.get("operations"):
             yield row(f"growth over 10, 100, 1000 operations, {target}", GROWTH, growth(operations))
-        if windows := rows.get("convolutions"):
-            yield row(f"growth over 1 to 64 convolutions, {target}", GROWTH, growth(windows))
+    for target, found in results["instructions"].items():
+        yield row(f"growth of instructions over 1 to 64 convolutions, {target}", GROWTH, growth(found))
 
 
 def page(results, samples):
@@ -338,14 +358,21 @@ def page(results, samples):
     if results["networks"]:
         lines += ["## Programs of many operations", "",
                   "Layers of BERT-base with weights of their own; element-wise operations and sums of rows in turn; convolutions of",
-                  "3 x 3 with padding in a row. *Growth* is the slope of the last step over that of the first.", "",
+                  "3 x 3 with padding in a row. *Growth* is the slope of the last step over that of the first. A few convolutions",
+                  "take hardly more seconds than one: theirs is that of the instructions that the compiler executes, counted by",
+                  "valgrind without those of `ptxas` and the linker.", "",
                   "| chip | program | seconds | ratio or growth |", "|---|---|---|---|"]
     for target, rows in results["networks"].items():
         for name, seconds in rows.items():
             words = ", ".join(f"{count}: {value:.2f}" for count, value in seconds.items())
-            last = (f"{seconds[12] / seconds[1]:.2f} x one layer" if name == "layers" else
-                    f"growth {growth(seconds):.2f}")
+            last = {"layers": lambda: f"{seconds[12] / seconds[1]:.2f} x one layer",
+                    "operations": lambda: f"growth {growth(seconds):.2f}", "convolutions": lambda: ""}[name]()
             lines.append(f"| {target} | {name} | {words} | {last} |")
+    if results["instructions"]:
+        lines += ["", "| chip | convolutions: instructions, millions | growth |", "|---|---|---|"]
+    for target, found in results["instructions"].items():
+        words = ", ".join(f"{count}: {value / 1e6:.0f}" for count, value in found.items())
+        lines.append(f"| {target} | {words} | {growth(found):.2f} |")
     if results["networks"]:
         lines.append("")
     lines += ["## What is asked", "", "| number | at most | found | reached |", "|---|---|---|---|", *asked(results), ""]

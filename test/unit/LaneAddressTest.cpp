@@ -48,7 +48,8 @@ std::pair<int64_t, bool> offsetOf(int64_t number, ArrayRef<int64_t> bits) {
   builder.setInsertionPointToStart(function.addEntryBlock());
   auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
   CallLaneOps ops(*chip, "lane.");
-  LaneContext lanes{builder, ops, loc};
+  SharedValues shared;
+  LaneContext lanes{builder, ops, loc, shared};
   auto result = func::ReturnOp::create(builder, loc, lanes.indexFromBits(lanes.i32(number), bits));
   EXPECT_TRUE(succeeded(verify(*module)));
   bool wide = false;
@@ -128,7 +129,8 @@ TEST(LaneAddress, RunsOfEachRowOfDynamicSizes) {
     builder.setInsertionPointToStart(function.addEntryBlock());
     auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
     CallLaneOps ops(*chip, "lane.");
-    LaneContext lanes{builder, ops, loc};
+    SharedValues shared;
+    LaneContext lanes{builder, ops, loc, shared};
     LaneArray array;
     array.type = MemRefType::get(shape, builder.getF32Type());
     array.sizes = llvm::to_vector_of<Value>(function.getArguments().take_front(array.type.getNumDynamicDims()));
@@ -173,7 +175,8 @@ TEST(LaneAddress, LoosenedRunsPromiseWhereTheyBegin) {
   builder.setInsertionPointToStart(function.addEntryBlock());
   auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
   CallLaneOps ops(*chip, "lane.");
-  LaneContext lanes{builder, ops, loc};
+  SharedValues shared;
+  LaneContext lanes{builder, ops, loc, shared};
   LaneArray array;
   array.pointer = function.getArgument(0);
   array.type = MemRefType::get({16, 10}, builder.getF16Type()); // rows of 20 bytes

@@ -91,6 +91,27 @@ TEST(LaunchCounts, WhatDecidesNothingIsMultiplied) {
   EXPECT_EQ(counts->global.read, int64_t(1000000) * 64 * 10 * 4);
 }
 
+TEST(LaunchCounts, LoopsWalkWhatTheirIndexDecides) {
+  // In each of 20 iterations the condition and the branch are walked, the four accesses beside them once for all.
+  auto counts = countsOf(R"(tile.parallel (%b) to (1) level "grid" {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.parallel (%s) to (2) level "block" { tile.parallel (%l) to (32) level "subgroup" {
+      scf.for %k = %c0 to %n step %c1 {
+        %v = memref.load %x[%c0] : memref<?xf32>
+        %w = memref.load %x[%c0] : memref<?xf32>
+        memref.store %v, %x[%c0] : memref<?xf32>
+        memref.store %w, %x[%c0] : memref<?xf32>
+        %first = arith.cmpi eq, %k, %c0 : index
+        scf.if %first { memref.store %v, %x[%c1] : memref<?xf32> } } } } })",
+                         /*blocks=*/1, /*size=*/10, /*n=*/20, /*budget=*/60);
+  if (!counts)
+    GTEST_SKIP() << "target nvidia is not linked into this build";
+  EXPECT_EQ(counts->unknown, "");
+  EXPECT_EQ(counts->global.read, 64 * 2 * 20 * 4);
+  EXPECT_EQ(counts->global.written, 64 * (2 * 20 + 1) * 4);
+}
+
 TEST(LaunchCounts, WhatFollowsFromDataIsUnknown) {
   auto counts = countsOf(R"(tile.parallel (%b) to (1) level "grid" {
     %c0 = arith.constant 0 : index

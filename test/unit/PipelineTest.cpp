@@ -23,6 +23,8 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -129,6 +131,59 @@ TEST(Pipeline, LoopsOfReferencesStayLoops) {
   for (const char *kind : {"values", "bounds"})
     EXPECT_GT(blocksOfALoop(llvm::formatv(", tilewright.reference = \"{0}\"", kind).str()), 1u)
         << "a loop where only the result counts: " << kind;
+}
+
+/// Loops of a function after LLVM's optimiser that had `count` loops of four iterations in one loop.
+size_t loopsLeftOf(unsigned count) {
+  std::string text = R"(module attributes {tilewright.target = "cpu:zen4"} {
+    llvm.func @f(%at: !llvm.ptr, %n: i64) {
+      %zero = llvm.mlir.constant(0 : i64) : i64
+      %one = llvm.mlir.constant(1 : i64) : i64
+      %four = llvm.mlir.constant(4 : i64) : i64
+      llvm.br ^outer(%zero : i64)
+    ^outer(%i: i64):
+      llvm.br ^inner0(%zero : i64)
+)";
+  for (unsigned k = 0; k < count; ++k)
+    text += llvm::formatv(R"(
+    ^inner{0}(%j{0}: i64):
+      llvm.store volatile %j{0}, %at : i64, !llvm.ptr
+      %next{0} = llvm.add %j{0}, %one : i64
+      %more{0} = llvm.icmp "ult" %next{0}, %four : i64
+      llvm.cond_br %more{0}, ^inner{0}(%next{0} : i64), ^inner{1}(%zero : i64)
+)",
+                          k, k + 1);
+  text += llvm::formatv(R"(
+    ^inner{0}(%unused: i64):
+      %next = llvm.add %i, %one : i64
+      %more = llvm.icmp "ult" %next, %n : i64
+      llvm.cond_br %more, ^outer(%next : i64), ^end
+    ^end:
+      llvm.return
+    }
+  })",
+                        count);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &test::programContext());
+  EXPECT_TRUE(module);
+  auto generator = CodeGenerator::create(*module);
+  if (!generator) {
+    ADD_FAILURE() << llvm::toString(generator.takeError());
+    return 0;
+  }
+  llvm::LLVMContext target;
+  auto code = (*generator)->translate(*module, target);
+  if (!code) {
+    ADD_FAILURE() << llvm::toString(code.takeError());
+    return 0;
+  }
+  llvm::DominatorTree dominators(*(*code)->getFunction("f"));
+  llvm::LoopInfo loops(dominators);
+  return loops.getLoopsInPreorder().size();
+}
+
+TEST(Pipeline, LoopsBesideManyOthersStayLoops) {
+  EXPECT_EQ(loopsLeftOf(40), 1u) << "those of four iterations are unrolled";
+  EXPECT_EQ(loopsLeftOf(140), 141u);
 }
 
 } // namespace

@@ -37,24 +37,29 @@ namespace {
 // Merging loops
 //===----------------------------------------------------------------------===//
 
+/// Whether `op`, no access, has effects of its own.
+bool isUnknown(Operation *op) {
+  return !isa<AffineForOp, memref::AllocOp, memref::AllocaOp>(op) && !isMemoryEffectFree(op);
+}
+
 /// What an operation with everything below it touches.
 struct Effects {
   llvm::SmallDenseSet<Value> reads, writes;
-  llvm::SmallDenseSet<Operation *> uses; // that give its operands
+  llvm::SmallDenseSet<Operation *> uses; // of its block that give its operands
   bool unknown = false;
 
   Effects() = default;
   explicit Effects(Operation *root) {
     root->walk([&](Operation *op) {
       for (Value operand : op->getOperands())
-        if (Operation *def = operand.getDefiningOp())
+        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == root->getBlock())
           uses.insert(def);
       if (auto load = dyn_cast<AffineLoadOp>(op))
         reads.insert(load.getMemRef());
       else if (auto store = dyn_cast<AffineStoreOp>(op))
         writes.insert(store.getMemRef());
-      else if (!isa<AffineForOp, memref::AllocOp, memref::AllocaOp>(op) && !isMemoryEffectFree(op))
-        unknown = true;
+      else
+        unknown |= isUnknown(op);
     });
   }
 
@@ -90,6 +95,8 @@ public:
   /// Nearest first, then those inside them. A loop that grew may share data with one that it had nothing to do with
   /// before (an initialisation takes in its reduction), hence the repetition.
   void run() {
+    for (auto loop : block.getOps<AffineForOp>())
+      noteFirst(loop, effectsOf(loop));
     for (bool changed = true; changed;) {
       changed = false;
       for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
@@ -110,23 +117,35 @@ private:
     return *effects;
   }
 
-  /// A loop of plain accesses stays one when another is merged into it.
-  bool isPlain(AffineForOp loop) {
-    auto [known, isNew] = plain.try_emplace(loop, false);
-    if (isNew)
-      known->second = hasPlainAccesses(loop);
-    return known->second;
+  /// A loop of plain accesses stays one when another is merged into it; null: it is none.
+  IterationAccesses *accessesOf(AffineForOp loop) {
+    std::unique_ptr<std::optional<IterationAccesses>> &accesses = plain[loop];
+    if (!accesses)
+      accesses = std::make_unique<std::optional<IterationAccesses>>(IterationAccesses::ofPlain(loop));
+    return *accesses ? &**accesses : nullptr;
+  }
+
+  bool mayMerge(AffineForOp p, AffineForOp q) {
+    if (!equalTripCounts(p, q))
+      return false;
+    const IterationAccesses *ofP = accessesOf(p), *ofQ = accessesOf(q);
+    return ofP && ofQ && !ofP->meetInOtherIterations(*ofQ);
+  }
+
+  /// Tells that `loop` touches what `effects` has, and stands where it does.
+  void noteFirst(Operation *loop, const Effects &effects) {
+    for (Value memref : llvm::concat<const Value>(effects.reads, effects.writes))
+      if (Operation *&first = firstOf[memref]; !first || loop->isBeforeInBlock(first))
+        first = loop;
   }
 
   /// The first loop before `q` that touches a memref of `own`; null: there is none.
   Operation *firstSharing(AffineForOp q, const Effects &own) {
-    Operation *first = nullptr;
+    Operation *first = q;
     for (Value memref : llvm::concat<const Value>(own.reads, own.writes))
-      for (Operation *user : memref.getUsers())
-        if (Operation *at = block.findAncestorOpInBlock(*user);
-            at && isa<AffineForOp>(at) && at->isBeforeInBlock(first ? first : q))
-          first = at;
-    return first;
+      if (Operation *loop = firstOf.lookup(memref); loop && loop->isBeforeInBlock(first))
+        first = loop;
+    return first == q ? nullptr : first;
   }
 
   /// Merges `q` into the nearest loop before it that the operations between allow: those that `q` needs must be
@@ -141,8 +160,7 @@ private:
     for (Operation *op = q->getPrevNode(); op; op = op->getPrevNode()) {
       const Effects &effects = effectsOf(op);
       bool isBefore = !needed.empty() && isNeeded(op, effects, ofNeeded);
-      if (auto p = dyn_cast<AffineForOp>(op);
-          p && !isBefore && isPlain(p) && isPlain(q) && shareData(effects, own) && overlapInEqualIterations(p, q)) {
+      if (auto p = dyn_cast<AffineForOp>(op); p && !isBefore && shareData(effects, own) && mayMerge(p, q)) {
         merge(p, q, needed);
         return true;
       }
@@ -157,13 +175,18 @@ private:
   }
 
   void merge(AffineForOp p, AffineForOp q, ArrayRef<Operation *> needed) {
-    for (Operation *op : llvm::reverse(needed))
+    for (Operation *op : llvm::reverse(needed)) {
       op->moveBefore(p);
+      if (isa<AffineForOp>(op))
+        noteFirst(op, *known[op]);
+    }
     Operation *terminator = p.getBody()->getTerminator();
     q.getInductionVar().replaceAllUsesWith(p.getInductionVar());
     terminator->getBlock()->getOperations().splice(terminator->getIterator(), q.getBody()->getOperations(),
                                                    q.getBody()->begin(), std::prev(q.getBody()->end()));
     known[p]->add(*known[q]);
+    accessesOf(p)->add(*accessesOf(q));
+    noteFirst(p, *known[q]);
     known.erase(q);
     plain.erase(q);
     q.erase();
@@ -171,7 +194,8 @@ private:
 
   Block &block;
   llvm::DenseMap<Operation *, std::unique_ptr<Effects>> known;
-  llvm::DenseMap<Operation *, bool> plain;
+  llvm::DenseMap<Operation *, std::unique_ptr<std::optional<IterationAccesses>>> plain;
+  llvm::DenseMap<Value, Operation *> firstOf; // loop of the block that touches a memref
 };
 
 //===----------------------------------------------------------------------===//
@@ -196,9 +220,17 @@ bool sameElement(Operation *a, Operation *b) {
   return true;
 }
 
-bool mayTouch(Operation *op, Value memref, bool onlyWrites) {
-  Effects effects(op);
-  return effects.unknown || effects.writes.contains(memref) || (!onlyWrites && effects.reads.contains(memref));
+bool mayTouch(Operation *root, Value memref, bool onlyWrites) {
+  return root
+      ->walk([&](Operation *op) {
+        if (auto load = dyn_cast<AffineLoadOp>(op))
+          return WalkResult(!onlyWrites && load.getMemRef() == memref ? WalkResult::interrupt()
+                                                                      : WalkResult::advance());
+        if (auto store = dyn_cast<AffineStoreOp>(op))
+          return WalkResult(store.getMemRef() == memref ? WalkResult::interrupt() : WalkResult::advance());
+        return isUnknown(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Replaces loads by the value that the same block stored or loaded before, and drops stores that the same block

@@ -23,6 +23,26 @@ namespace tilewright {
 
 using namespace mlir;
 
+/// Whether a value of `function` has a type with a sign. Few have one, and a search of all attributes takes long.
+static bool hasSigns(func::FuncOp function) {
+  llvm::DenseMap<Type, bool> known;
+  auto isSigned = [&](Type type) {
+    auto [entry, isNew] = known.try_emplace(type, false);
+    if (isNew)
+      type.walk([&](IntegerType each) { entry->second |= !each.isSignless(); });
+    return entry->second;
+  };
+  return function
+      ->walk([&](Operation *op) {
+        bool found = llvm::any_of(op->getResultTypes(), isSigned);
+        for (Region &region : op->getRegions())
+          for (Block &block : region)
+            found |= llvm::any_of(block.getArgumentTypes(), isSigned);
+        return found ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 struct DropSignedness : tilewright::impl::DropSignednessBase<DropSignedness> {
   void runOnOperation() override {
@@ -31,7 +51,7 @@ struct DropSignedness : tilewright::impl::DropSignednessBase<DropSignedness> {
       return type.isSignless() ? type : IntegerType::get(type.getContext(), type.getWidth());
     });
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (!function->hasAttr(tilewright::launchAttr))
+      if (!function->hasAttr(tilewright::launchAttr) || !hasSigns(function))
         continue;
       replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false,
                                             /*replaceTypes=*/true);

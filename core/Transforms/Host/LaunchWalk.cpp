@@ -104,6 +104,16 @@ void LaunchWalk::size(Operation &op) {
     values.set(dim.getResult(), *extent);
 }
 
+/// Whether `op` counts the same in each iteration of the loop around it, and nothing that decides is computed of it.
+bool LaunchWalk::isSteady(Operation &op) const {
+  if (isa<tile::ParallelOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op) ||
+      llvm::any_of(op.getResults(), [&](Value result) { return decides.contains(result); }))
+    return false;
+  SmallVector<Value> operands;
+  reader.decisive(op, operands);
+  return operands.empty();
+}
+
 bool LaunchWalk::loop(scf::ForOp op, Executions how) {
   Known lower = values.get(op.getLowerBound()), upper = values.get(op.getUpperBound()), step = values.get(op.getStep());
   if (!lower || !upper || !step || *step <= 0)
@@ -119,10 +129,20 @@ bool LaunchWalk::loop(scf::ForOp op, Executions how) {
     assign(op.getResults(), numbersOf(op.getYieldedValues()));
     return true;
   }
+  Executions ofAll = how;
+  ofAll.times *= trips;
+  ofAll.ofBlock *= trips;
+  SmallVector<Operation *> changing;
+  for (Operation &each : op.getBody()->without_terminator())
+    if (!isSteady(each))
+      changing.push_back(&each);
+    else if (trips && !walk(each, ofAll))
+      return false;
   for (int64_t i = 0; i < trips; ++i) {
     values.set(op.getInductionVar(), *lower + i * *step);
-    if (!walk(*op.getBody(), how))
-      return false;
+    for (Operation *each : changing)
+      if (!walk(*each, how))
+        return false;
     assign(op.getRegionIterArgs(), numbersOf(op.getYieldedValues()));
   }
   assign(op.getResults(), numbersOf(op.getRegionIterArgs()));

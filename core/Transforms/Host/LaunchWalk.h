@@ -85,6 +85,7 @@ private:
   void assign(mlir::ValueRange to, llvm::ArrayRef<Known> numbers);
   llvm::SmallVector<Known> numbersOf(mlir::ValueRange of) const;
   void size(mlir::Operation &op);
+  bool isSteady(mlir::Operation &op) const;
 
   OpReader &reader;
   LaunchCounts &counts;

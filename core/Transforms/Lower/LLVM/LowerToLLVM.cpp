@@ -195,7 +195,9 @@ void LowerToLLVM::runOnOperation() {
   }
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
-  if (failed(applyFullConversion(module, target, std::move(patterns))))
+  ConversionConfig config;
+  config.allowPatternRollback = false; // no pattern fails after it changed something
+  if (failed(applyFullConversion(module, target, std::move(patterns), config)))
     return signalPassFailure();
   if (reassociate)
     allowContraction(module);

@@ -25,14 +25,32 @@ using namespace tilewright;
 
 //===-- Small values ------------------------------------------------------===//
 
-Value LaneContext::i32(int64_t value) const { return arith::ConstantIntOp::create(builder, loc, value, 32); }
-Value LaneContext::index(int64_t value) const { return arith::ConstantIndexOp::create(builder, loc, value); }
-Value LaneContext::toIndex(Value i32) const {
-  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), i32);
+/// Whether all of the builder's block, but for the one operation that ends it, was written before.
+bool LaneContext::isAtEnd() const {
+  const Block::iterator place = builder.getInsertionPoint(), end = builder.getInsertionBlock()->end();
+  return place == end || (std::next(place) == end && place->hasTrait<OpTrait::IsTerminator>());
 }
-Value LaneContext::toI32(Value index) const {
-  return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), index);
+
+Value LaneContext::expand(AffineExpr expr, ValueRange dims, ValueRange symbols) const {
+  return isAtEnd() ? shared.of(builder, loc, expr, dims, symbols)
+                   : affine::expandAffineExpr(builder, loc, expr, dims, symbols);
 }
+
+Value LaneContext::i32(int64_t value) const {
+  return once<arith::ConstantOp>(reinterpret_cast<void *>(value), builder.getI32Type().getAsOpaquePointer(),
+                                 [&] { return arith::ConstantIntOp::create(builder, loc, value, 32).getResult(); });
+}
+Value LaneContext::index(int64_t value) const {
+  return once<arith::ConstantOp>(reinterpret_cast<void *>(value), builder.getIndexType().getAsOpaquePointer(),
+                                 [&] { return arith::ConstantIndexOp::create(builder, loc, value).getResult(); });
+}
+static Value cast(const LaneContext &context, Value value, Type type) {
+  return context.once<arith::IndexCastUIOp>(value.getAsOpaquePointer(), type.getAsOpaquePointer(), [&] {
+    return arith::IndexCastUIOp::create(context.builder, context.loc, type, value).getResult();
+  });
+}
+Value LaneContext::toIndex(Value i32) const { return cast(*this, i32, builder.getIndexType()); }
+Value LaneContext::toI32(Value index) const { return cast(*this, index, builder.getI32Type()); }
 
 bool LaneContext::allComeHere() const {
   for (Operation *around = builder.getInsertionBlock()->getParentOp(); around; around = around->getParentOp())
@@ -45,8 +63,6 @@ bool LaneContext::allComeHere() const {
 /// field of neighbouring bits (i32) times what its lowest one contributes.
 static Value sumOfFields(const LaneContext &context, Value number, ArrayRef<int64_t> bits,
                          llvm::function_ref<Value(Value, int64_t)> scale) {
-  OpBuilder &builder = context.builder;
-  Location loc = context.loc;
   Value sum;
   for (size_t b = 0; b < bits.size();) {
     if (bits[b] == 0) {
@@ -58,10 +74,10 @@ static Value sumOfFields(const LaneContext &context, Value number, ArrayRef<int6
       ++end;
     Value field = number;
     if (b > 0)
-      field = arith::ShRUIOp::create(builder, loc, field, context.i32(b));
-    field = arith::AndIOp::create(builder, loc, field, context.i32((int64_t(1) << (end - b)) - 1));
+      field = context.make<arith::ShRUIOp>(field, context.i32(b));
+    field = context.make<arith::AndIOp>(field, context.i32((int64_t(1) << (end - b)) - 1));
     field = scale(field, bits[b]);
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, field).getResult() : field;
+    sum = sum ? context.make<arith::AddIOp>(sum, field) : field;
     b = end;
   }
   return sum;
@@ -69,7 +85,7 @@ static Value sumOfFields(const LaneContext &context, Value number, ArrayRef<int6
 
 Value LaneContext::fromBits(Value number, ArrayRef<int64_t> bits) const {
   return sumOfFields(*this, number, bits, [&](Value field, int64_t step) -> Value {
-    return step == 1 ? field : arith::MulIOp::create(builder, loc, field, i32(step)).getResult();
+    return step == 1 ? field : make<arith::MulIOp>(field, i32(step));
   });
 }
 
@@ -86,7 +102,7 @@ Value LaneContext::indexFromBits(Value number, ArrayRef<int64_t> bits) const {
   }
   return sumOfFields(*this, number, bits, [&](Value field, int64_t step) -> Value {
     field = toIndex(field);
-    return step == 1 ? field : arith::MulIOp::create(builder, loc, field, index(step)).getResult();
+    return step == 1 ? field : make<arith::MulIOp>(field, index(step));
   });
 }
 
@@ -138,11 +154,9 @@ SmallVector<LaneStride> tilewright::stridesOf(const LaneContext &context, const 
       Value size = array.sizes[--dynamic];
       Value product = step.value ? step.value : Value();
       if (!product)
-        product = step.constant == 1
-                      ? size
-                      : arith::MulIOp::create(context.builder, context.loc, size, context.index(step.constant));
+        product = step.constant == 1 ? size : context.make<arith::MulIOp>(size, context.index(step.constant));
       else
-        product = arith::MulIOp::create(context.builder, context.loc, product, size);
+        product = context.make<arith::MulIOp>(product, size);
       int64_t known = d == int64_t(shape.size()) - 1 ? array.rowMultiple : 1;
       step = {0, product, (step.value ? step.divisor : step.constant) * known};
     } else {
@@ -150,7 +164,7 @@ SmallVector<LaneStride> tilewright::stridesOf(const LaneContext &context, const 
       if (array.arrangement && d == int64_t(shape.size()) - 1)
         size += array.arrangement.getPadding();
       if (step.value) {
-        step.value = arith::MulIOp::create(context.builder, context.loc, step.value, context.index(size));
+        step.value = context.make<arith::MulIOp>(step.value, context.index(size));
         step.divisor *= size;
       } else {
         step.constant *= size;
@@ -230,7 +244,6 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
                                          ValueRange operands, AffineMap elements, const Distribution &distribution) {
   LaneAccess access(context, array);
   access.number = distribution.number;
-  OpBuilder &builder = context.builder;
   if (!isLinear(elements, distribution)) {
     if (array.scratchpad)
       return failure();
@@ -246,8 +259,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
 
   // The part that all workers share.
   auto add = [&](Value term, int64_t termDivisor) {
-    access.uniform =
-        access.uniform ? arith::AddIOp::create(builder, context.loc, access.uniform, term).getResult() : term;
+    access.uniform = access.uniform ? context.make<arith::AddIOp>(access.uniform, term) : term;
     access.divisor = std::gcd(access.divisor, termDivisor);
   };
   SmallVector<int64_t> origin = evaluate(elements, Point(elements.getNumDims(), 0));
@@ -285,25 +297,21 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     access.hasSign |= !isNeverNegative(expr);
     Value value;
     if (!isa<AffineConstantExpr>(expr))
-      value = affine::expandAffineExpr(builder, context.loc, expr, operands.take_front(map.getNumDims()),
-                                       operands.drop_front(map.getNumDims()));
+      value = context.expand(expr, operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims()));
     if (array.scratchpad && value)
       tellApart(d, expr, offset);
     if (!strides[d].value) {
       access.constants[d] = offset * strides[d].constant;
       access.constant += access.constants[d];
       if (value)
-        add(strides[d].constant == 1
-                ? value
-                : arith::MulIOp::create(builder, context.loc, value, context.index(strides[d].constant)),
+        add(strides[d].constant == 1 ? value : context.make<arith::MulIOp>(value, context.index(strides[d].constant)),
             std::max<int64_t>(1, expr.getLargestKnownDivisor()) * strides[d].constant);
       continue;
     }
     if (offset != 0)
-      value = value ? arith::AddIOp::create(builder, context.loc, value, context.index(offset)).getResult()
-                    : context.index(offset);
+      value = value ? context.make<arith::AddIOp>(value, context.index(offset)) : context.index(offset);
     if (value)
-      add(arith::MulIOp::create(builder, context.loc, value, strides[d].value), strides[d].divisor);
+      add(context.make<arith::MulIOp>(value, strides[d].value), strides[d].divisor);
   }
 
   for (const LaneStride &stride : strides) {

@@ -27,6 +27,7 @@
 
 #include "core/CostModel/Copies/ExchangeModel.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "core/Transforms/Utils/SharedValues.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "tilewright/LaneOps.h"
@@ -62,7 +63,26 @@ struct LaneContext {
   mlir::OpBuilder &builder;
   const LaneOps &ops;
   mlir::Location loc;
+  SharedValues &shared;
 
+  /// What `write` writes where the builder stands; at the end of a block what it wrote there before, where that was the
+  /// same.
+  template <typename Op>
+  mlir::Value once(const void *first, const void *second, llvm::function_ref<mlir::Value()> write) const {
+    return once<Op>(first, second, nullptr, write);
+  }
+  template <typename Op>
+  mlir::Value once(const void *first, const void *second, const void *third,
+                   llvm::function_ref<mlir::Value()> write) const {
+    const SharedValues::Key key{mlir::TypeID::get<Op>().getAsOpaquePointer(), first, second, third};
+    return isAtEnd() ? shared.once(builder, key, write) : write();
+  }
+  /// An operation of integers that is told by its operands.
+  template <typename Op> mlir::Value make(mlir::Value a, mlir::Value b) const {
+    return once<Op>(a.getAsOpaquePointer(), b.getAsOpaquePointer(),
+                    [&] { return Op::create(builder, loc, a, b).getResult(); });
+  }
+  mlir::Value expand(mlir::AffineExpr expr, mlir::ValueRange dims, mlir::ValueRange symbols) const;
   mlir::Value i32(int64_t value) const;
   mlir::Value index(int64_t value) const;
   mlir::Value toIndex(mlir::Value i32) const;
@@ -75,6 +95,9 @@ struct LaneContext {
   /// The same as an index, of any size and either sign: of 64 bits all along where a sum may reach 2^31 or be negative,
   /// else widened at the end, which takes fewer registers.
   mlir::Value indexFromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
+
+private:
+  bool isAtEnd() const;
 };
 
 /// How much of a dimension of a box lies inside the array; or, with `steps`, an index of the array that has to be in

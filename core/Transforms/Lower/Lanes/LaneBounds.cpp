@@ -27,8 +27,7 @@ ValidExtent tilewright::validExtent(const LaneContext &context, AffineMap map, u
   AffineExpr extent = map.getResult(result);
   int64_t divisor = std::max<int64_t>(1, extent.getLargestKnownDivisor());
   ValidExtent valid;
-  valid.end = affine::expandAffineExpr(context.builder, context.loc, extent, operands.take_front(map.getNumDims()),
-                                       operands.drop_front(map.getNumDims()));
+  valid.end = context.expand(extent, operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims()));
   valid.multiple = divisor & -divisor;
   return valid;
 }
@@ -48,8 +47,7 @@ FailureOr<ValidExtent> tilewright::indexExtent(const LaneContext &context, const
       return failure();
     extent.steps.push_back(*along);
   }
-  extent.start = affine::expandAffineExpr(builder, context.loc, start, operands.take_front(map.getNumDims()),
-                                          operands.drop_front(map.getNumDims()));
+  extent.start = context.expand(start, operands.take_front(map.getNumDims()), operands.drop_front(map.getNumDims()));
   if (!array.type.isDynamicDim(d)) {
     int64_t size = array.type.getDimSize(d), divisor = std::gcd(start.getLargestKnownDivisor(), size);
     extent.end = context.index(size);
@@ -108,15 +106,15 @@ Value tilewright::insideAll(const LaneContext &context, const Distribution &dist
     if (!position)
       position = context.index(0);
     if (extent.start)
-      position = arith::AddIOp::create(context.builder, context.loc, position, extent.start);
+      position = context.make<arith::AddIOp>(position, extent.start);
     auto check = [&](int64_t offset) {
       Value at = position;
       if (offset)
-        at = arith::AddIOp::create(context.builder, context.loc, at, context.index(offset));
+        at = context.make<arith::AddIOp>(at, context.index(offset));
       // Without a sign, an index before the first one is after the last one.
       auto below = extent.start ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
       Value here = arith::CmpIOp::create(context.builder, context.loc, below, at, extent.end);
-      inside = inside ? arith::AndIOp::create(context.builder, context.loc, inside, here).getResult() : here;
+      inside = inside ? context.make<arith::AndIOp>(inside, here) : here;
     };
     check(last[d]);
     if (extent.start && least[d] != last[d])
@@ -186,10 +184,10 @@ void LaneBounds::bind() {
       most = places.size();
       along = d;
     }
-    Value end = arith::MaxSIOp::create(builder, loc, extent.end, context.index(0));
-    end = context.toI32(arith::MinSIOp::create(builder, loc, end, context.index(length)));
+    Value end = context.make<arith::MaxSIOp>(extent.end, context.index(0));
+    end = context.toI32(context.make<arith::MinSIOp>(end, context.index(length)));
     Value first = distribution.number ? context.fromBits(distribution.number, bits) : Value();
-    left[d] = first ? arith::SubIOp::create(builder, loc, end, first).getResult() : end;
+    left[d] = first ? context.make<arith::SubIOp>(end, first) : end;
   }
   auto greater = [&](Value bound, int64_t place) -> Value {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, bound, context.i32(place));
@@ -203,7 +201,7 @@ void LaneBounds::bind() {
     for (unsigned d = 0; d < valid.size(); ++d)
       if (left[d] && d != along) {
         Value below = greater(left[d], others[d]);
-        inside = inside ? arith::AndIOp::create(builder, loc, inside, below).getResult() : below;
+        inside = inside ? context.make<arith::AndIOp>(inside, below) : below;
       }
     found->second =
         inside ? arith::SelectOp::create(builder, loc, inside, left[along], context.i32(0)).getResult() : left[along];
@@ -220,6 +218,6 @@ Value LaneBounds::inside(unsigned first, unsigned count) const {
   Value inside = arith::CmpIOp::create(context.builder, context.loc, arith::CmpIPredicate::sgt, found->second,
                                        context.i32(last[along]));
   if (Value here = insideAll(context, distribution, moving, first, count))
-    inside = arith::AndIOp::create(context.builder, context.loc, inside, here);
+    inside = context.make<arith::AndIOp>(inside, here);
   return inside;
 }

@@ -141,11 +141,11 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
         Value position = context.indexFromBits(distribution.number, steps);
         if (!position)
           position = context.index(0);
-        position = arith::AddIOp::create(builder, loc, position, context.index(distribution.elements[e][along]));
-        Value left = arith::SubIOp::create(builder, loc, extent.end, position);
-        left = arith::MaxSIOp::create(builder, loc, left, context.index(0));
-        left = arith::MinSIOp::create(builder, loc, left, context.index(width));
-        count = arith::MulIOp::create(builder, loc, context.toI32(left), context.i32(source.elementBytes()));
+        position = context.make<arith::AddIOp>(position, context.index(distribution.elements[e][along]));
+        Value left = context.make<arith::SubIOp>(extent.end, position);
+        left = context.make<arith::MaxSIOp>(left, context.index(0));
+        left = context.make<arith::MinSIOp>(left, context.index(width));
+        count = context.make<arith::MulIOp>(context.toI32(left), context.i32(source.elementBytes()));
       }
       valid = count;
       if (Value inside = insideAll(context, distribution, others, e, 1))
@@ -215,17 +215,15 @@ static int64_t issueDirect(const LaneContext &context, const CopyRequest &reques
   if (mask >= ownBytes)
     return 0;
   Value own = request.thread;
-  auto flipped = [&](Value number, Value by) {
-    return arith::XOrIOp::create(context.builder, context.loc, number, by).getResult();
-  };
+  auto flipped = [&](Value number, Value by) { return context.make<arith::XOrIOp>(number, by); };
   for (unsigned b = 0; b < from.bits.size(); ++b) {
     int64_t bytes = piece << b;
     int64_t flip = flips(b < lanes ? bytes : bytes * pieceCount) / piece;
     if (!flip)
       continue;
-    Value bit = arith::ShRUIOp::create(context.builder, context.loc, request.thread, context.i32(b));
-    bit = arith::AndIOp::create(context.builder, context.loc, bit, context.i32(1));
-    own = flipped(own, arith::MulIOp::create(context.builder, context.loc, bit, context.i32(flip)));
+    Value bit = context.make<arith::ShRUIOp>(request.thread, context.i32(b));
+    bit = context.make<arith::AndIOp>(bit, context.i32(1));
+    own = flipped(own, context.make<arith::MulIOp>(bit, context.i32(flip)));
   }
   Distribution to = from;
   to.number = request.firstThread;

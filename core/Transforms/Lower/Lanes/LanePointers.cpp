@@ -26,8 +26,16 @@ static Value offsetPointer(const LaneContext &context, Value pointer, Type eleme
   Type type = pointer.getType();
   if (offset) {
     if (offset.getType().isIndex())
-      offset = arith::IndexCastOp::create(context.builder, context.loc, context.builder.getI64Type(), offset);
-    pointer = LLVM::GEPOp::create(context.builder, context.loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+      offset = context.once<arith::IndexCastOp>(offset.getAsOpaquePointer(), nullptr, [&] {
+        return arith::IndexCastOp::create(context.builder, context.loc, context.builder.getI64Type(), offset)
+            .getResult();
+      });
+    pointer = context.once<LLVM::GEPOp>(pointer.getAsOpaquePointer(), offset.getAsOpaquePointer(),
+                                        element.getAsOpaquePointer(), [&] {
+                                          return LLVM::GEPOp::create(context.builder, context.loc, type, element,
+                                                                     pointer, ArrayRef<LLVM::GEPArg>{offset})
+                                              .getResult();
+                                        });
   }
   if (constant)
     pointer = elementBehind(context.builder, context.loc, pointer, element, constant);
@@ -61,30 +69,26 @@ int64_t LaneAccess::flipped(unsigned e) const {
 
 Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constantBytes) const {
   OpBuilder &builder = context->builder;
-  Location loc = context->loc;
   Type byte = builder.getI8Type();
   Value base;
   if (uniform) {
     base = context->toI32(uniform);
     if (elementBytes() != 1)
-      base = arith::MulIOp::create(builder, loc, base, context->i32(elementBytes()));
+      base = context->make<arith::MulIOp>(base, context->i32(elementBytes()));
   }
   Value lanes = number ? context->fromBits(number, bitBytes) : Value();
-  auto plus = [&](Value a, Value b) -> Value {
-    return !a ? b : !b ? a : arith::AddIOp::create(builder, loc, a, b).getResult();
-  };
+  auto plus = [&](Value a, Value b) -> Value { return !a ? b : !b ? a : context->make<arith::AddIOp>(a, b); };
   int64_t width = array.arrangement ? array.arrangement.getSwizzleBits() : 0;
   if (width == 0)
     return offsetPointer(*context, array.pointer, byte, plus(base, lanes), constantBytes);
 
   Swizzle known(array.arrangement);
   auto swizzle = [&](Value offset) -> Value {
-    Value high = arith::ShRUIOp::create(builder, loc, offset, context->i32(known.shift));
+    Value high = context->make<arith::ShRUIOp>(offset, context->i32(known.shift));
     if (known.again)
-      high = arith::XOrIOp::create(builder, loc, high,
-                                   arith::ShRUIOp::create(builder, loc, offset, context->i32(known.again)));
-    high = arith::AndIOp::create(builder, loc, high, context->i32(known.mask));
-    return arith::XOrIOp::create(builder, loc, offset, high);
+      high = context->make<arith::XOrIOp>(high, context->make<arith::ShRUIOp>(offset, context->i32(known.again)));
+    high = context->make<arith::AndIOp>(high, context->i32(known.mask));
+    return context->make<arith::XOrIOp>(offset, high);
   };
   // Below the period all parts are combined by XOR if their bits are apart.
   int64_t laneMask = 0, low = constantBytes & (known.period - 1), high = constantBytes - low;
@@ -114,14 +118,12 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
   // value of the others.
   int64_t common = step & known.reached(laneMask);
   if (common)
-    within = arith::XOrIOp::create(builder, loc, within, context->i32(common));
+    within = context->make<arith::XOrIOp>(within, context->i32(common));
   return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step - common);
 }
 
 /// Offset of element `e`, from its position.
 Value LaneAccess::general(unsigned e) const {
-  OpBuilder &builder = context->builder;
-  Location loc = context->loc;
   SmallVector<Value> position;
   for (unsigned d = 0; d < elementMap.getNumDims(); ++d) {
     SmallVector<int64_t> steps;
@@ -129,17 +131,16 @@ Value LaneAccess::general(unsigned e) const {
       steps.push_back(bit[d]);
     Value lane = distribution.number ? context->indexFromBits(distribution.number, steps) : Value();
     Value fixed = context->index(distribution.elements[e][d]);
-    position.push_back(lane ? arith::AddIOp::create(builder, loc, lane, fixed).getResult() : fixed);
+    position.push_back(lane ? context->make<arith::AddIOp>(lane, fixed) : fixed);
   }
   Value offset;
   for (auto [d, stride] : llvm::enumerate(stridesOf(*context, array))) {
     ValueRange all(operands);
-    Value base = affine::expandAffineExpr(builder, loc, map.getResult(d), all.take_front(map.getNumDims()),
-                                          all.drop_front(map.getNumDims()));
-    Value own = affine::expandAffineExpr(builder, loc, elementMap.getResult(d), position, {});
-    Value term = arith::AddIOp::create(builder, loc, base, own);
-    term = arith::MulIOp::create(builder, loc, term, stride.value ? stride.value : context->index(stride.constant));
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term).getResult() : term;
+    Value base = context->expand(map.getResult(d), all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
+    Value own = context->expand(elementMap.getResult(d), position, {});
+    Value term = context->make<arith::AddIOp>(base, own);
+    term = context->make<arith::MulIOp>(term, stride.value ? stride.value : context->index(stride.constant));
+    offset = offset ? context->make<arith::AddIOp>(offset, term) : term;
   }
   return offset;
 }
@@ -153,22 +154,17 @@ Value LaneAccess::pointer(unsigned e) const {
       bytes.push_back(bit * elementBytes());
     return scratchpadPointer(bytes, (constant + elements[e]) * elementBytes());
   }
-  OpBuilder &builder = context->builder;
-  Location loc = context->loc;
   Value offset = uniform;
-  auto add = [&](Value term) {
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term).getResult() : term;
-  };
+  auto add = [&](Value term) { offset = offset ? context->make<arith::AddIOp>(offset, term) : term; };
   if (number)
     if (Value lanes = context->indexFromBits(number, bits))
       add(lanes);
   for (auto [i, stride] : llvm::enumerate(strides)) {
     Value total = number ? context->indexFromBits(number, dynamicBits[i]) : Value();
     if (int64_t fixed = dynamicElements[i][e])
-      total =
-          total ? arith::AddIOp::create(builder, loc, total, context->index(fixed)).getResult() : context->index(fixed);
+      total = total ? context->make<arith::AddIOp>(total, context->index(fixed)) : context->index(fixed);
     if (total)
-      add(arith::MulIOp::create(builder, loc, total, stride));
+      add(context->make<arith::MulIOp>(total, stride));
   }
   return offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), offset, constant + elements[e]);
 }
@@ -203,15 +199,13 @@ int64_t LaneAccess::unchecked(const ValidExtents &valid) const {
 /// there would be theirs where branches join. For unaligned vectors: rows of two arrays that tiles divide
 /// move by the same bytes, and share those registers.
 static Value lowBits(const LaneContext &context, Value index) {
-  OpBuilder &builder = context.builder;
   if (std::optional<int64_t> number = getConstantIntValue(index))
     return context.i32(int32_t(*number));
   Operation *op = index.getDefiningOp();
   if (!isa_and_present<arith::AddIOp, arith::MulIOp>(op))
     return context.toI32(index);
   Value a = lowBits(context, op->getOperand(0)), b = lowBits(context, op->getOperand(1));
-  return isa<arith::AddIOp>(op) ? arith::AddIOp::create(builder, context.loc, a, b).getResult()
-                                : arith::MulIOp::create(builder, context.loc, a, b).getResult();
+  return isa<arith::AddIOp>(op) ? context.make<arith::AddIOp>(a, b) : context.make<arith::MulIOp>(a, b);
 }
 
 std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
@@ -225,7 +219,6 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
   int64_t base = std::min<int64_t>(constant, 0) - before;
   place.constant = (constant - base + elements[e]) * elementBytes();
   OpBuilder &builder = context->builder;
-  Location loc = context->loc;
   place.lane = number ? context->fromBits(number, bytes) : Value();
   {
     // In no branch: descriptions of arrays stand where their base does.
@@ -245,7 +238,7 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
   }
   place.uniform = loosened && context->allComeHere() ? lowBits(*context, uniform) : context->toI32(uniform);
   if (elementBytes() != 1)
-    place.uniform = arith::MulIOp::create(builder, loc, place.uniform, context->i32(elementBytes()));
+    place.uniform = context->make<arith::MulIOp>(place.uniform, context->i32(elementBytes()));
   return place;
 }
 

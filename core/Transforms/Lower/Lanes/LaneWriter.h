@@ -38,7 +38,7 @@ public:
   LaneWriter(mlir::func::FuncOp function, const TargetDescription &target, const LaneHierarchy &hierarchy,
              const LaneOps &ops, const LaunchShape &shape)
       : function(function), module(function->getParentOfType<mlir::ModuleOp>()), target(target), hierarchy(hierarchy),
-        shape(shape), builder(function.getContext()), context{builder, ops, function.getLoc()} {}
+        shape(shape), builder(function.getContext()), context{builder, ops, function.getLoc(), written} {}
 
   mlir::LogicalResult run();
   /// Tiles of arrays that the launch has to describe, arguments behind the others, in order.
@@ -144,6 +144,7 @@ private:
   const LaneHierarchy &hierarchy;
   LaunchShape shape;
   mlir::OpBuilder builder;
+  SharedValues written;
   LaneContext context;
   mlir::IRMapping values;
   llvm::DenseMap<mlir::Value, LaneArray> arrays;

@@ -154,9 +154,9 @@ struct TransposeLowering : OpConversionPattern<tile::TransposeOp> {
 /// The same of an access; its subscripts are shared with others.
 template <typename OpTy> struct AccessPattern : ChipPattern<OpTy> {
   AccessPattern(const TypeConverter &converter, MLIRContext *context, const TargetDescription *target, ModuleOp module,
-                SharedSubscripts &subscripts)
+                SharedValues &subscripts)
       : ChipPattern<OpTy>(converter, context, target, module), subscripts(subscripts) {}
-  SharedSubscripts &subscripts;
+  SharedValues &subscripts;
 };
 
 struct LoadLowering : AccessPattern<tile::LoadOp> {
@@ -347,9 +347,11 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, SplitLowering, TransposeLowering,
                  MapLowering, ReduceLowering>(converter, &getContext());
     patterns.add<ZeroLowering, MmaLowering>(converter, &getContext(), target.get(), module);
-    SharedSubscripts subscripts;
+    SharedValues subscripts;
     patterns.add<LoadLowering, StoreLowering>(converter, &getContext(), target.get(), module, subscripts);
-    if (failed(applyPartialConversion(module, legality, std::move(patterns))))
+    ConversionConfig config;
+    config.allowPatternRollback = false; // no pattern fails after it changed something, but with an error
+    if (failed(applyPartialConversion(module, legality, std::move(patterns), config)))
       return signalPassFailure();
     SmallVector<UnrealizedConversionCastOp> casts;
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });

@@ -129,7 +129,7 @@ enum class Coverage { None, All, Some };
 } // namespace
 
 template <typename OpTy>
-static Extents extentsOf(OpBuilder &builder, OpTy op, SharedSubscripts &shared, tile::FragmentType fragment) {
+static Extents extentsOf(OpBuilder &builder, OpTy op, SharedValues &shared, tile::FragmentType fragment) {
   Extents extents;
   std::tie(extents.constRows, extents.constCols) = op.constantValid();
   if (extents.constRows && extents.constCols)
@@ -204,7 +204,7 @@ static Value zeroOf(OpBuilder &builder, Location loc, Type type) {
 }
 
 /// Subscripts of the first element of a run: the base plus its offsets.
-static SmallVector<Value> subscripts(OpBuilder &builder, Location loc, SharedSubscripts &shared, AffineMap map,
+static SmallVector<Value> subscripts(OpBuilder &builder, Location loc, SharedValues &shared, AffineMap map,
                                      ValueRange operands, ArrayRef<int64_t> offsets) {
   SmallVector<AffineExpr> results;
   for (auto [expr, offset] : llvm::zip(map.getResults(), offsets))
@@ -298,7 +298,7 @@ static Value arrange(OpBuilder &builder, Location loc, ArrayRef<Value> pieces, A
 //===-- Load --------------------------------------------------------------===//
 
 /// One run as a vector of its length.
-static Value loadRun(OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shared, const AccessRun &run,
+static Value loadRun(OpBuilder &builder, tile::LoadOp op, SharedValues &shared, const AccessRun &run,
                      const Extents &extents, bool unitStride) {
   Location loc = op.getLoc();
   auto type = VectorType::get({int64_t(run.positions.size())}, op.getType().getElementType());
@@ -322,7 +322,7 @@ static Value loadRun(OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shar
   return vector::BroadcastOp::create(builder, loc, type, guarded.getResult(0));
 }
 
-Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shared) {
+Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedValues &shared) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getType();
   AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());
@@ -353,7 +353,7 @@ Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedSubscript
 
 //===-- Store -------------------------------------------------------------===//
 
-void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value, SharedSubscripts &shared) {
+void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value, SharedValues &shared) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getValue().getType();
   AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());

@@ -20,7 +20,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LOWER_VECTORS_TILEACCESSLOWERING_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LOWER_VECTORS_TILEACCESSLOWERING_H
 
-#include "core/Transforms/Lower/Vectors/SharedSubscripts.h"
+#include "core/Transforms/Utils/SharedValues.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
 
@@ -48,10 +48,10 @@ struct AccessPlan {
 mlir::VectorType vectorTypeOf(tile::FragmentType fragment);
 
 /// Emits the vector form of a load; the result has type `vectorTypeOf(op.getType())`.
-mlir::Value lowerLoad(mlir::OpBuilder &builder, tile::LoadOp op, SharedSubscripts &shared);
+mlir::Value lowerLoad(mlir::OpBuilder &builder, tile::LoadOp op, SharedValues &shared);
 
 /// Emits the vector form of a store of `value`.
-void lowerStore(mlir::OpBuilder &builder, tile::StoreOp op, mlir::Value value, SharedSubscripts &shared);
+void lowerStore(mlir::OpBuilder &builder, tile::StoreOp op, mlir::Value value, SharedValues &shared);
 
 /// `value` (k elements) repeated to `count` elements: one element or one group the same in all lanes.
 mlir::Value repeatGroup(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t count);

@@ -196,7 +196,7 @@ private:
     auto limited = [&](ArrayRef<AffineExpr> extents, ValueRange operands) {
       auto map = AffineMap::get(0, operands.size(), extents, context);
       auto read = tile::LoadOp::create(builder, loc, type, op.getSource(), identity, base, elements, map, operands);
-      SharedSubscripts own;
+      SharedValues own;
       Value value = lowerLoad(builder, read, own);
       read.erase();
       return value;
@@ -234,7 +234,7 @@ private:
     auto cast = UnrealizedConversionCastOp::create(builder, loc, type, value);
     auto write = tile::StoreOp::create(builder, loc, cast.getResult(0), op.getDestination(),
                                        AffineMap::getMultiDimIdentityMap(rank, context), base, elements, valid);
-    SharedSubscripts own;
+    SharedValues own;
     lowerStore(builder, write, value, own);
     write.erase();
     cast.erase();

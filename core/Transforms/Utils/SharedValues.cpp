@@ -1,4 +1,4 @@
-//===- SharedSubscripts.cpp - Subscripts that share their terms -----------===//
+//===- SharedValues.cpp - Equal operations of a block are one -------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,28 +10,36 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/Lower/Vectors/SharedSubscripts.h"
+#include "core/Transforms/Utils/SharedValues.h"
 #include "mlir/Dialect/Affine/Utils.h"
 
 using namespace mlir;
 using namespace tilewright;
 
-SmallVector<Value> SharedSubscripts::of(OpBuilder &builder, Location loc, AffineMap map, ValueRange operands) {
+Value SharedValues::once(OpBuilder &builder, Key key, llvm::function_ref<Value()> write) {
+  const std::tuple place(builder.getInsertionBlock(), key.kind, key.first, key.second, key.third);
+  if (Value before = known.lookup(place))
+    return before;
+  Value value = write(); // may write operands of its own once
+  known[place] = value;
+  return value;
+}
+
+SmallVector<Value> SharedValues::of(OpBuilder &builder, Location loc, AffineMap map, ValueRange operands) {
   const ValueRange dims = operands.take_front(map.getNumDims()), symbols = operands.drop_front(map.getNumDims());
   return llvm::map_to_vector(map.getResults(),
                              [&](AffineExpr result) { return of(builder, loc, result, dims, symbols); });
 }
 
-Value SharedSubscripts::of(OpBuilder &builder, Location loc, AffineExpr expr, ValueRange dims, ValueRange symbols) {
+Value SharedValues::of(OpBuilder &builder, Location loc, AffineExpr expr, ValueRange dims, ValueRange symbols) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return symbols[symbol.getPosition()];
+  static constexpr char kinds[size_t(AffineExprKind::SymbolId) + 1] = {};
   auto share = [&](const void *left, const void *right, AffineExpr term, ValueRange leftValue, ValueRange rightValue) {
-    Value &value = known[{builder.getInsertionBlock(), unsigned(expr.getKind()), left, right}];
-    if (!value)
-      value = affine::expandAffineExpr(builder, loc, term, leftValue, rightValue);
-    return value;
+    const Key key{&kinds[size_t(expr.getKind())], left, right};
+    return once(builder, key, [&] { return affine::expandAffineExpr(builder, loc, term, leftValue, rightValue); });
   };
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
