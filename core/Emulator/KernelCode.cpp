@@ -1,4 +1,4 @@
-//===- KernelCode.cpp - Host code of emulated kernels ---------------------===//
+//===- KernelCode.cpp - Code of emulated kernels --------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelCode.h - Host code of emulated kernels -------------*- C++ -*-===//
+//===- KernelCode.h - Code of emulated kernels ------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
