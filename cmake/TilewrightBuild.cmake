@@ -48,7 +48,7 @@ endfunction()
 # compiled together, and a full build takes half of the processor time. What a file keeps to itself has a name that its neighbours do not use.
 option(TILEWRIGHT_UNITY "Compile the files of a component in groups" ON)
 set(CMAKE_UNITY_BUILD ${TILEWRIGHT_UNITY})
-set(TILEWRIGHT_UNITY_FILES 8 CACHE STRING "Files in a group: more take less time in all, and more after a change")
+set(TILEWRIGHT_UNITY_FILES 24 CACHE STRING "Files in a group: more take less time in all, and more after a change")
 set(CMAKE_UNITY_BUILD_BATCH_SIZE ${TILEWRIGHT_UNITY_FILES})
 
 find_program(TILEWRIGHT_CCACHE ccache)
