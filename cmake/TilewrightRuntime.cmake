@@ -23,6 +23,7 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/core/Tools/LinkedDrivers.c.in LinkedDrivers.c @ONLY)
 get_target_property(runtime_sources tilewright-runtime-c SOURCES)
 add_library(tilewright-runtime-objects OBJECT ${runtime_sources} ${CMAKE_CURRENT_BINARY_DIR}/LinkedDrivers.c)
+set_target_properties(tilewright-runtime-objects PROPERTIES UNITY_BUILD OFF) # as core/Runtime/C says
 target_link_libraries(tilewright-runtime-objects PRIVATE tilewright-options)
 target_compile_definitions(tilewright-runtime-objects PRIVATE "TILEWRIGHT_VERSION=\"${PROJECT_VERSION}\"")
 add_library(tilewright-runtime-static STATIC $<TARGET_OBJECTS:tilewright-runtime-objects> ${driver_objects})
