@@ -60,8 +60,9 @@ void cpu::addMachine(ChipTable &chip, const HostFacts &facts, StringRef name) {
   chip.cpu = nameFits(facts.processor, chip, facts.triple) ? facts.processor : chip.cpu;
   chip.features.clear();
   chip.lacks.clear();
+  // What has no form for wide registers takes hundreds of clocks beside them (`NoVectorForm` of Chips.td).
   for (const auto &feature : facts.features)
-    (feature.second ? chip.features : chip.lacks).push_back(feature.first().str());
+    (feature.second && feature.first() != "sse4a" ? chip.features : chip.lacks).push_back(feature.first().str());
   llvm::sort(chip.features);
   llvm::sort(chip.lacks);
   // Every unit that the features allow; the record prices those that it has.

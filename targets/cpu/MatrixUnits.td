@@ -49,15 +49,19 @@ def avx512_dpwssd : DotUnit<16, 2, i16, i16, i32, "avx512vnni", "llvm.x86.avx512
 
 def avx2_fma_f32 : FmaUnit<8, f32, ["avx2", "fma"]>;
 def avx2_fma_f64 : FmaUnit<4, f64, ["avx2", "fma"]>;
-/// Integers by two vector instructions, a product and an addition; only the addition depends on the accumulator.
-class MulAddUnit<int lanes, int k, Elem e, string feature, string assembly>
+/// Integers by two vector instructions, a product and an addition; only the addition depends on the accumulator, which
+/// stays in its register: a sum that moves to another one at each step costs a move where a loop begins anew. The product
+/// is kept in `kept`. As operations of LLVM IR the sums of several steps would be added to
+/// each other first, and take registers beside those of the accumulators.
+class MulAddUnit<int lanes, int k, Elem e, string feature, string assembly, string file, string kept>
     : VectorUnit<lanes, k, e, e, i32, [feature],
-                 InlineAsm<assembly # "\n\tvpaddd $1, $0, $0", ["C", "A", "B", "constraints:=&x,x,x,x"]>> {
+                 InlineAsm<assembly # " $3, $2, %" # kept # "\n\tvpaddd %" # kept # ", $0, $0",
+                           ["C", "A", "B", "constraints:=" # file # ",0," # file # "," # file # ",~{" # kept # "}"]>> {
   let latency = Cycles<1>;
 }
 // Pairs of 16-bit products: what 8-bit integers, widened while they are packed, have where there is no VNNI.
-def avx2_madd_i16 : MulAddUnit<8, 2, i16, "avx2", "vpmaddwd $3, $2, $0">;
-def avx512_madd_i16 : MulAddUnit<16, 2, i16, "avx512bw", "vpmaddwd $3, $2, $0">;
+def avx2_madd_i16 : MulAddUnit<8, 2, i16, "avx2", "vpmaddwd", "x", "ymm15">;
+def avx512_madd_i16 : MulAddUnit<16, 2, i16, "avx512bw", "vpmaddwd", "v", "zmm31">;
 def avx_dpbusd : DotUnit<8, 4, u8, i8, i32, "avxvnni", "llvm.x86.avx512.vpdpbusd.256">;
 
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 
     build/venv-torch/bin/python test/benchmark/torch_networks.py --only gpt2,unet [--large] [--threads 1] [--write]
     build/venv-torch/bin/python test/benchmark/torch_networks.py --first resnet50,bert_base --first-only [--freeze]     # compile times
-    build/venv-torch/bin/python test/benchmark/torch_networks.py --int8 --freeze --only resnet50,bert_base     # quantised
+    build/venv-torch/bin/python test/benchmark/torch_networks.py --int8 --large --freeze --only resnet50,bert_base [--write]     # quantised
     build/venv-bench/bin/python test/benchmark/torch_networks.py --blocks --freeze --peers inductor,max-autotune,xla   # made by get-peers.sh
 
 Every contender's result is compared with a float64 evaluation before it is timed. Contenders take turns sample by sample, in an order that
@@ -33,7 +33,7 @@ os.environ.setdefault("TILEWRIGHT_SDK", str(SOURCE / "build/release"))
 CACHES = {"TILEWRIGHT_CACHE_DIR": "tilewright", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 #: The compilers that can be asked for beside ours: Inductor, Inductor with all that it can search, XLA by way of JAX (xla_peer.py).
 PEERS = ("inductor", "max-autotune", "xla")
-PAGE, BLOCKS_PAGE = SOURCE / "docs/performance-networks.md", SOURCE / "docs/performance-blocks.md"
+PAGE, BLOCKS_PAGE, INT8_PAGE = (SOURCE / f"docs/performance-{name}.md" for name in ("networks", "blocks", "int8"))
 
 
 def known():
@@ -246,6 +246,16 @@ torchax takes to JAX, with weights as constants.
 
 """ + MEASURED
 
+INT8_INTRODUCTION = """# Networks in int8 on CPUs: measured speed
+
+How fast are networks that PyTorch's quantizer of x86 processors made int8 (torchao's PT2E; activations of 8 bits, weights by channel), compared with Inductor's int8 path?
+Each section is generated on its processor by `test/benchmark/torch_networks.py --int8 --write`. How they are compiled: [quantisation.md](quantisation.md).
+
+Ratio: time of the other over that of compiled code; above 1, compiled code is faster; medians over interleaved turns. *Eager* runs the reference graph, which computes in
+f32. Error: largest difference from it, relative to the largest element: steps of activations that lie on a tie.
+"""
+
+
 def jax_version():
     import jax
     return f", XLA of JAX {jax.__version__}"
@@ -304,16 +314,14 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, os.cpu_count()}))
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--freeze", action="store_true", help="freeze weights on both sides")
-    parser.add_argument("--int8", action="store_true", help="quantise the networks; prints, and does not write")
+    parser.add_argument("--int8", action="store_true", help="quantise the networks")
     parser.add_argument("--first", default="", help="networks whose first call is timed in processes of their own, by commas")
     parser.add_argument("--first-only", action="store_true", help="times no other calls; prints, and does not write")
-    parser.add_argument("--write", action="store_true", help=f"writes {PAGE.relative_to(SOURCE)}")
+    parser.add_argument("--write", action="store_true", help="writes the page in docs")
     options = parser.parse_args()
     from full_networks import LARGE
     from network_blocks import BLOCKS, ROWS
     from networks import NETWORKS
-    if options.int8 and options.write:
-        parser.error("--int8 prints its table alone; the page is of f32")
     options.peers = options.peers.split(",")
     for peer in options.peers:
         if peer not in PEERS:
@@ -334,7 +342,7 @@ def main():
         os.sched_setaffinity(0, {max(processors)})
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({k: os.path.join(folder, v) for k, v in CACHES.items()})
-        calls = None if options.blocks else overhead(options.samples)
+        calls = None if options.blocks or options.int8 else overhead(options.samples)
         if calls:
             print("call:", {k: round(v, 1) for k, v in calls[0].items()}, f"ratio {calls[1]:.2f}", flush=True)
         for name in names:
@@ -345,10 +353,10 @@ def main():
     os.sched_setaffinity(0, processors)  # compilers may use all
     text = section(rows, calls, first_calls(firsts, options.freeze), options)
     print(text)
-    if options.write and options.blocks:
-        sections.write(BLOCKS_PAGE, BLOCKS_INTRODUCTION, text)
-    elif options.write:
-        sections.write(PAGE, INTRODUCTION.format(large=", ".join(LARGE)), text)
+    if options.write:
+        page = (INT8_PAGE, INT8_INTRODUCTION) if options.int8 else (BLOCKS_PAGE, BLOCKS_INTRODUCTION) if options.blocks else \
+            (PAGE, INTRODUCTION.format(large=", ".join(LARGE)))
+        sections.write(*page, text)
 
 
 if __name__ == "__main__":

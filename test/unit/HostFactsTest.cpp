@@ -152,6 +152,13 @@ TEST(HostFacts, Zen3HasItsOwnCachesAndTwoPipesOf256Bits) {
   EXPECT_EQ(memory(chip, "l2")->bytesPerClock, 30); // 32 bytes, less a sixteenth
 }
 
+TEST(HostFacts, WhatHasNoFormForWideRegistersIsNotUsed) {
+  const ChipTable chip = recordOf(factsOf({"sse4.2", "sse4a", "avx", "avx2", "fma"}, zen3()));
+  EXPECT_FALSE(chip.hasFeature("sse4a"));
+  EXPECT_TRUE(llvm::is_contained(chip.lacks, "sse4a"));
+  EXPECT_TRUE(chip.hasFeature("avx2"));
+}
+
 #if defined(__x86_64__)
 TEST(HostFacts, LlvmKnowsTheWidthOfAProcessorThatItNames) {
   HostFacts facts = factsOf(avx2, zen3());

@@ -73,3 +73,13 @@ bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, con
   return takesScales(unit, c) && takesIndex(unit, c) && takesAccumulator(unit, c) && takes(unit.a, c.a) &&
          takes(unit.b, c.b) && (freedom.mayReassociate || !reassociates(unit));
 }
+
+int64_t tilewright::overwrittenRegisters(const MatrixUnit &unit) {
+  if (unit.emit.kind != EmissionKind::InlineAsm)
+    return 0;
+  int64_t count = 0;
+  for (StringRef constraints : unit.emit.arguments)
+    for (StringRef each : llvm::split(constraints, ','))
+      count += each.consume_front("~{") && each != "memory}" && each != "flags}";
+  return count;
+}

@@ -197,6 +197,9 @@ bool Planner::fitBlock(ContractionPlan &p) {
   return true;
 }
 
+/// Registers of vectors that a register tile of `unit` may fill.
+int64_t Planner::registersFor(const MatrixUnit &unit) const { return machine.registers - overwrittenRegisters(unit); }
+
 /// Whether a register tile leaves room for a column of B's fragments and one of A's, each in the registers that its
 /// record names. A bank of the name of the file of vectors lies in it: its registers cover some of the file's.
 bool Planner::fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const {
@@ -221,7 +224,7 @@ bool Planner::fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vector
   int64_t inFile = 0;
   for (const Use &use : uses)
     inFile += liesInFile(*use.operand) ? use.count * each(*use.operand) : 0;
-  return inFile <= machine.registers && llvm::all_of(uses, [&](const Use &use) {
+  return inFile <= registersFor(unit) && llvm::all_of(uses, [&](const Use &use) {
            const OpaqueRegister *opaque = use.operand->opaque.get();
            if (!opaque)
              return true;
@@ -319,7 +322,7 @@ bool Planner::rereadsScalars(const ContractionPlan &p) const {
   for (unsigned dim : c.k)
     if (dim != p.kDim)
       shared = std::max(shared, rowsThatShare(c, p, dim));
-  return shared > 0 && p.rows * p.vectors + p.vectors + shared >= machine.registers;
+  return shared > 0 && p.rows * p.vectors + p.vectors + shared >= registersFor(*p.unit);
 }
 
 /// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, as many as the second
@@ -367,7 +370,7 @@ void Planner::consider(ContractionPlan candidate, Search &search) const {
     return;
   // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
   // scalar's register, a spare one for each row.
-  if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
+  if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > registersFor(*candidate.unit))
     candidate.tailUnit = nullptr;
   candidate.seconds = clocks(candidate, search.most() * machine.clockHz) / machine.clockHz;
   search.offer(std::move(candidate));
@@ -384,7 +387,7 @@ bool Planner::chooseSteps(ContractionPlan &p) const {
   p.boundVectors = p.packVectors && canBindVectors(p);
   // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the next step's
   // loads before this one's products are done, and spills.
-  bool hasRoom = unit.c.opaque || p.rows * p.vectors + p.vectors + 2 < machine.registers || p.rows < 12;
+  bool hasRoom = unit.c.opaque || p.rows * p.vectors + p.vectors + 2 < registersFor(unit) || p.rows < 12;
   if (p.tapsInside && !hasRoom) // so are a few taps, written as a loop or not
     return false;
   p.rereadScalars = rereadsScalars(p);

@@ -192,6 +192,7 @@ private:
   }
   bool fitUnit(ContractionPlan &p);
   bool fitBlock(ContractionPlan &p);
+  int64_t registersFor(const MatrixUnit &unit) const;
   bool fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const;
   std::vector<std::pair<int64_t, int64_t>> blocks(const ContractionPlan &p) const;
 

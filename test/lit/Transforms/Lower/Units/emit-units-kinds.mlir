@@ -74,7 +74,7 @@ llvm.func @no_such_register() {
 module attributes {tilewright.target = "cpu:x86-64-v3"} {
 llvm.func @tilewright.unit.cpu.avx2_madd_i16(vector<16xi16>, vector<16xi16>, vector<8xi32>) -> vector<8xi32>
 // CHECK-LABEL: @assembly
-// CHECK: llvm.inline_asm "vpmaddwd $3, $2, $0\0A\09vpaddd $1, $0, $0", "=&x,x,x,x" %{{.*}}, %{{.*}}, %{{.*}} : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+// CHECK: llvm.inline_asm "vpmaddwd $3, $2, %ymm15\0A\09vpaddd %ymm15, $0, $0", "=x,0,x,x,~{ymm15}" %{{.*}}, %{{.*}}, %{{.*}} : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
 llvm.func @assembly(%a: vector<16xi16>, %b: vector<16xi16>, %c: vector<8xi32>) -> vector<8xi32> {
   %0 = llvm.call @tilewright.unit.cpu.avx2_madd_i16(%a, %b, %c) : (vector<16xi16>, vector<16xi16>, vector<8xi32>) -> vector<8xi32>
   llvm.return %0 : vector<8xi32>
