@@ -16,6 +16,7 @@
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/HalfConversions.h"
 #include "core/Pipelines/LargeConstants.h"
+#include "core/Pipelines/MaskedAccesses.h"
 #include "core/Pipelines/ModuleParts.h"
 #include "core/Pipelines/SinkLoads.h"
 #include "tilewright/Compiler.h"
@@ -31,9 +32,7 @@
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassInstrumentation.h"
@@ -98,39 +97,6 @@ std::unique_ptr<llvm::TargetMachine> CodeGenerator::newMachine() const {
   return std::unique_ptr<llvm::TargetMachine>(known.getTarget().createTargetMachine(
       known.getTargetTriple(), known.getTargetCPU(), known.getTargetFeatureString(), known.Options,
       known.getRelocationModel(), std::nullopt, llvm::CodeGenOptLevel::Aggressive));
-}
-
-/// Stores of one lane that is known become scalar ones. LLVM 22 does so too when it selects instructions, but of a
-/// value that a truncation made it then stores the lane before the truncation: bytes behind the array are overwritten.
-static void storeSingleLanes(llvm::Module &module) {
-  llvm::SmallVector<llvm::IntrinsicInst *> stores;
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-        if (call->getIntrinsicID() == llvm::Intrinsic::masked_store)
-          stores.push_back(call);
-  for (llvm::IntrinsicInst *store : stores) {
-    auto *mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(2));
-    auto *type = llvm::dyn_cast<llvm::FixedVectorType>(store->getArgOperand(0)->getType());
-    std::optional<unsigned> lane;
-    bool single = mask && type;
-    for (unsigned i = 0; single && i < type->getNumElements(); ++i) {
-      llvm::Constant *bit = mask->getAggregateElement(i);
-      if (bit && bit->isZeroValue())
-        continue;
-      single = bit && bit->isOneValue() && !lane;
-      lane = i;
-    }
-    if (!single || !lane)
-      continue;
-    llvm::IRBuilder<> builder(store);
-    llvm::Type *element = type->getElementType();
-    llvm::Value *address = builder.CreateConstGEP1_32(element, store->getArgOperand(1), *lane);
-    llvm::Value *value = builder.CreateExtractElement(store->getArgOperand(0), *lane);
-    llvm::Align known = store->getParamAlign(1).valueOrOne();
-    builder.CreateAlignedStore(value, address, std::min(known, llvm::Align(element->getPrimitiveSizeInBits() / 8)));
-    store->eraseFromParent();
-  }
 }
 
 /// Most instructions of a loop that LLVM may unroll, those of loops inside of it included. It allows 512 operations for
@@ -294,7 +260,7 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool fo
   } else {
     optimiseOnce(module, modules);
   }
-  storeSingleLanes(module);
+  writeMaskedAccesses(module, machine);
 }
 
 /// Large constants as arrays of bytes over the same memory: LLVM copies these as a whole into the object file, and

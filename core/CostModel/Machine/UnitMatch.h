@@ -53,8 +53,8 @@ bool reassociates(const MatrixUnit &unit);
 /// add them as it does.
 bool takesElements(const MatrixUnit &unit, const Contraction &contraction, const NumericFreedom &freedom);
 
-/// Registers of the file of vectors that the instructions of `unit` overwrite beside C: those that inline assembly names
-/// as clobbered. What a product is kept in until it is added is one.
+/// Registers of the file of vectors that the instructions of `unit` overwrite beside C: those that inline assembly
+/// names as clobbered. What a product is kept in until it is added is one.
 int64_t overwrittenRegisters(const MatrixUnit &unit);
 
 } // namespace tilewright

@@ -133,6 +133,9 @@ struct PackedFragments {
   }
   /// Whether the copy reads along k; rows whose k is strided are made contiguous first, one vector of them at a time.
   bool readsAlongK() const { return hasLongGroups() || transposesWords(); }
+  /// Whether `length` elements of k, as the taps of a window are, end before a vector along k does: rows of the block
+  /// that is transposed would be read for a part of them.
+  bool outreaches(int64_t length) const { return length < vector * group; }
 };
 
 /// `taps` as they lie in `access`, those furthest apart first.

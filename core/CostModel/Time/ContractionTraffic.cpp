@@ -130,7 +130,9 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && !packsAlongK(p);
   double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
                      (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
-  if (p.windows && std::abs(strideOf(v.access, p.kDim).value_or(0)) != 1)
+  if (p.windows &&
+      (std::abs(strideOf(v.access, p.kDim).value_or(0)) != 1 ||
+       PackedFragments{unit.n, int64_t(group), unit.k, bitWidth(unit.b.element)}.outreaches(trips(p.kDim))))
     perVector = windowVectorClocks(p, x, group);
   else if (gathers)
     perVector = stagesVectors(p) ? perVector + stagedElement() * unit.n * group : 3.0 * unit.n * group;

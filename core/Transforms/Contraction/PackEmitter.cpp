@@ -7,7 +7,8 @@
 //
 // Seven copies, by what is contiguous in the source and in the panel:
 //   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
-//   lanes contiguous, but for gaps between rows    segment by segment, each over the end of the one before
+//   lanes contiguous, but for gaps between rows    segment by segment, each over the end of the one before; so where
+//                          k is contiguous too, but shorter than a vector, as taps of a row are
 //   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
 //   k contiguous           square blocks transposed in registers; so are k and taps that are one run (weights o,c,p,q)
 //   k contiguous, groups as long as a vector       vectors along k
@@ -108,13 +109,15 @@ PackedBuffer Packer::pack() {
   buffer.rows = r.vector == 0 && kContiguous;
   buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
   buffer.tapsInside = r.tapsInside && !buffer.rows;
-  bool segments = r.windows && r.vector > 0 && !kContiguous && copiesSegments();
+  PackedFragments fragments{r.vector, r.group, r.kStep, wide(r.element)};
+  auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+  bool segments =
+      r.windows && r.vector > 0 && copiesSegments() && (!kContiguous || fragments.outreaches(length.getValue()));
   if (segments) // the last vector of a row may reach this far into the next one
     buffer.slack = llvm::divideCeil(2 * columns() + r.vector, r.width);
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
   buffer.allocate(space, r.element, count, r.width, padded(r.kMost));
 
-  PackedFragments fragments{r.vector, r.group, r.kStep, wide(r.element)};
   bool canTranspose = fragments.transposesWords(), longGroups = fragments.hasLongGroups();
   if (canTranspose && buffer.tapsInside && r.group == 1 && r.kStep == 1 && !r.producer && !r.windows &&
       isa<AffineConstantExpr>(r.kLength) &&
