@@ -28,11 +28,11 @@ np.save(result, out)
 """
 
 
-def call(tool, folder, text, x, out, *options, sizes=(), others=()):
+def call(tool, folder, text, x, out, *options, sizes=(), others=(), target="cpu:host"):
     """The result of `compute` for `x`, whose last byte is the last of a page before one without access; `sizes` are those
-    that its type leaves open, `others` the inputs after it."""
+    that its type leaves open, `others` the inputs after it; `target` runs on this machine."""
     (folder / "program.mlir").write_text(text)
-    tool("tw-compile", folder / "program.mlir", "--target", "cpu:host", *options, "-o", folder / "program.so")
+    tool("tw-compile", folder / "program.mlir", "--target", target, *options, "-o", folder / "program.so")
     as_bytes = lambda array: np.ascontiguousarray(array).view(np.uint8)
     np.save(folder / "x.npy", as_bytes(x))
     np.save(folder / "out.npy", as_bytes(out))

@@ -168,3 +168,22 @@ func.func @window(%x: {a}, %w: {w}) -> {c} {{
         products, scalars = (sum(name in op for op, _ in loop) for name in ("vfmadd", "vbroadcastss"))
         assert 3 * scalars == products, (scalars, products)
         assert not [operands for _, operands in loop if "%rsp" in operands or "%rbp" in operands], loop
+
+
+def test_panels_of_bytes_need_no_branch_for_each(tool, tmp_path):
+    """AVX2 has no masks for bytes: what is left of a row is loaded in pieces or, where that depends on the place, as a whole or in a loop."""
+    source, code = tmp_path / "convolution.mlir", tmp_path / "convolution.o"
+    source.write_text("""func.func @main(%x: tensor<1x8x58x58xi8>, %w: tensor<64x8x3x3xi8>) -> tensor<1x64x28x28xi32> {
+  %zero = arith.constant 0 : i32
+  %empty = tensor.empty() : tensor<1x64x28x28xi32>
+  %zeros = linalg.fill ins(%zero : i32) outs(%empty : tensor<1x64x28x28xi32>) -> tensor<1x64x28x28xi32>
+  %r = linalg.conv_2d_nchw_fchw {strides = dense<2> : tensor<2xi64>} ins(%x, %w : tensor<1x8x58x58xi8>, tensor<64x8x3x3xi8>)
+      outs(%zeros : tensor<1x64x28x28xi32>) -> tensor<1x64x28x28xi32>
+  return %r : tensor<1x64x28x28xi32>
+}
+""")
+    tool("tw-compile", source, "--target", "cpu:x86-64-v3", "-o", code)
+    text = subprocess.run(["llvm-objdump-22", "-d", "--no-show-raw-insn", str(code)], check=True, capture_output=True, text=True).stdout
+    assert "vpmaddwd" in text
+    inserted = len(re.findall(r"vpinsrb|vpextrb", text))
+    assert inserted < 32, f"{inserted} bytes are moved one by one"
