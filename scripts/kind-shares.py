@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """How many lines of the passes and cost models only one kind of chip executes: docs/kind-shares.md.
 
-    cmake --preset release -B build/coverage -DTILEWRIGHT_COVERAGE=ON -DTILEWRIGHT_BUILD_TESTS=OFF
+    cmake --preset release -B build/coverage -DTILEWRIGHT_COVERAGE=ON -DTILEWRIGHT_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
     ninja -C build/coverage tw-compile tw-conformance tilewright-target-accelerator
-    scripts/kind-shares.py build/coverage              prints the tables
-    scripts/kind-shares.py build/coverage --write      writes the page too
+    build/venv/bin/python scripts/kind-shares.py build/coverage              prints the tables
+    build/venv/bin/python scripts/kind-shares.py build/coverage --write      writes the page too
 
-Compiles the programs of the quick conformance run, the examples and the whole programs of test/integration/lane_programs
-for the chips of each kind with a build that counts, and merges what lines ran. Which kind a chip is, is a reading of its machine
-graph (what a core works on): caches, lanes that share a scratchpad, or a scratchpad that engines fill.
+Compiles, for the chips of each kind, the same programs with a build that counts, and merges what lines ran. The programs are those that
+the test suite compiles, thinned out: every fourth of the quick conformance run, the examples, the whole programs of
+test/integration/lane_programs, and what test/integration/kind_programs.py takes of the other files of tests: products and convolutions of
+all types, orders, epilogues and dynamic sizes, attention with and without masks, soft-max, norms, losses, fused nests, single operations,
+random programs. Floating-point contracts and numbers of threads change from one program to the next. Tests of single passes (test/lit,
+test/unit) are left out: they name their chip. Which kind a chip is, is a reading of its machine graph (what a core works on): caches, lanes
+that share a scratchpad, or a scratchpad that engines fill.
 """
 
 import argparse
 import collections
+import concurrent.futures
+import itertools
 import os
 import pathlib
 import re
@@ -31,6 +37,9 @@ FOLDERS = ["core/Transforms", "core/CostModel"]
 LEFT_OUT = ("core/Transforms/Lower/", "core/Transforms/Host/")
 #: At most this share of the executed lines, of one kind alone.
 GOAL = 0.15
+#: Options of one program after the other, and how long one compilation may take.
+SETTINGS = [[], ["--fp=strict"], ["--threads=4"], ["--fp=reproducible", "--threads=2"]]
+SECONDS = 120
 
 
 def tool(name: str) -> str:
@@ -48,45 +57,67 @@ def run(command: list, **options) -> str:
 
 
 def programs_in(build: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
-    """The programs that are compiled; those of the conformance run are written to `folder`."""
-    run([build / "bin" / "tw-conformance", "--target", "cpu:zen4", "--list", "--keep", folder],
+    """The programs that are compiled; those that are made are written to `folder`."""
+    cases, made = folder / "conformance", folder / "tests"
+    run([build / "bin" / "tw-conformance", "--target", "cpu:zen4", "--list", "--keep", cases],
         env={**os.environ, "LLVM_PROFILE_FILE": os.devnull})
-    return [*sorted(folder.glob("*.mlir")), *sorted((ROOT / "examples").glob("*.mlir")),
+    made.mkdir()
+    run([sys.executable, ROOT / "test/integration/kind_programs.py", made], env={**os.environ, "TILEWRIGHT_BUILD": str(build)})
+    return [*sorted(cases.glob("*.mlir"))[::4], *sorted(made.glob("*.mlir")), *sorted((ROOT / "examples").glob("*.mlir")),
             *sorted((ROOT / "test/integration/lane_programs").glob("*.mlir"))]
 
 
-def profile_of(build: pathlib.Path, kind: str, programs: list[pathlib.Path], folder: pathlib.Path) -> tuple[pathlib.Path, int]:
+def compiles(command: list, output: pathlib.Path, environment: dict) -> bool:
+    """Whether a program is compiled; what a kind refuses, or takes too long for, ran passes, too."""
+    try:
+        return not subprocess.run([str(word) for word in command], capture_output=True, env=environment, timeout=SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        print(f"kind-shares: no end after {SECONDS} s, not counted: {' '.join(map(str, command))}", file=sys.stderr)
+        return False
+    finally:
+        output.unlink(missing_ok=True)
+
+
+def profile_of(build: pathlib.Path, kind: str, programs: list[pathlib.Path], folder: pathlib.Path, jobs: int) -> tuple[pathlib.Path, int]:
     """The merged profile of all programs for the chips of a kind, and how many compilations there were."""
     raw = folder / kind
     raw.mkdir()
     environment = {**os.environ, "LLVM_PROFILE_FILE": str(raw / "%4m.profraw"), "TILEWRIGHT_TARGET_PATH": str(build / "lib/tilewright")}
-    compiled = 0
-    for chip in CHIPS[kind]:
-        for program in programs:
-            output = ["-o", folder / "out.ll"] if kind != "scratchpad" else ["--explain=json"]
-            done = subprocess.run([str(word) for word in [build / "bin" / "tw-compile", program, "--target", chip, *output]],
-                                  capture_output=True, env=environment, timeout=600)
-            compiled += done.returncode == 0  # what a kind refuses runs passes, too
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        done = []
+        for chip in CHIPS[kind]:
+            for (number, program), setting in zip(enumerate(programs), itertools.cycle(SETTINGS)):
+                output = folder / f"{chip.replace(':', '-')}-{number}.ll"
+                command = [build / "bin" / "tw-compile", program, "--target", chip, *setting, "-o", output]
+                done.append(pool.submit(compiles, command, output, environment))
+        compiled = sum(each.result() for each in done)
     merged = folder / f"{kind}.profdata"
     run([tool("llvm-profdata"), "merge", "-o", merged, *raw.glob("*.profraw")])
     return merged, compiled
 
 
-def lines_of(build: pathlib.Path, profile: pathlib.Path) -> tuple[set, set]:
-    """(all lines, executed lines) of FOLDERS, as (file, line)."""
-    text = run([tool("llvm-cov"), "export", "-format=lcov", f"-instr-profile={profile}", build / "lib" / "libTilewright.so"])
+def source_of(path: str) -> str:
+    """`path` below the root, if it is a file of FOLDERS; else empty, as for headers that a build generates."""
+    name = os.path.relpath(path, ROOT) if os.path.isabs(path) else path
+    return name if name.startswith(tuple(folder + "/" for folder in FOLDERS)) and (ROOT / name).is_file() else ""
+
+
+def lines_in(text: str) -> tuple[set, set]:
+    """(all lines, executed lines) of FOLDERS in a report of llvm-cov, as (file, line)."""
     known, executed, name = set(), set(), ""
     for line in text.splitlines():
         if line.startswith("SF:"):
-            path = line[3:]
-            name = next((path[path.rindex("/" + folder) + 1:] for folder in FOLDERS if "/" + folder + "/" in path), "")
-            name = "" if name.endswith(".inc") else name  # generated
+            name = source_of(line[3:])
         elif line.startswith("DA:") and name:
             number, count = line[3:].split(",")[:2]
             known.add((name, int(number)))
             if int(count):
                 executed.add((name, int(number)))
     return known, executed
+
+
+def lines_of(build: pathlib.Path, profile: pathlib.Path) -> tuple[set, set]:
+    return lines_in(run([tool("llvm-cov"), "export", "-format=lcov", f"-instr-profile={profile}", build / "lib" / "libTilewright.so"]))
 
 
 def folder_of(name: str) -> str:
@@ -129,11 +160,12 @@ def page_of(executed: dict[str, set], known: set, compiled: dict[str, int]) -> s
     rows["**all of these**"] = total
     rows |= {f"`{name}` (not counted)": folders[name] for name in sorted(folders) if (name + "/").startswith(LEFT_OUT)}
     single = sorted(files, key=lambda name: -max(files[name][kind] for kind in KINDS))[:20]
-    chips = "; ".join(f"{kind}: {', '.join(f'`{chip}`' for chip in CHIPS[kind])}, {compiled[kind]} compilations" for kind in KINDS)
+    chips = "; ".join(f"{kind}: {', '.join(f'`{chip}`' for chip in CHIPS[kind])}, {compiled[kind]} programs compiled" for kind in KINDS)
     return "\n".join([
         "# Which lines one kind of chip executes", "",
         "How much of the passes and cost models is written for one kind of chip alone? Generated by `scripts/kind-shares.py`, which says how;",
-        f"a line counts if it was executed while the programs were compiled for a chip of that kind ({chips}).",
+        "a line counts if it was executed while the programs, some of each file of the test suite that compiles whole ones, were compiled for",
+        f"a chip of that kind ({chips}).",
         "*Cpu* chips have caches, *simt* chips lanes that share a scratchpad, *scratchpad* chips engines that fill one.", "",
         f"The goal is at most {100 * GOAL:.0f} % of the executed lines in the share of one kind, without `Lower/` and `Host/`. It is "
         f"**{100 * share_of(total):.0f} %**.", "", "## By folder", "", *table(rows, "folder"), "", "## The largest parts of one kind", "",
@@ -144,6 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="a build with -DTILEWRIGHT_COVERAGE=ON")
     parser.add_argument("--write", action="store_true", help="write docs/kind-shares.md")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at a time")
     arguments = parser.parse_args()
     cache = (arguments.build / "CMakeCache.txt").read_text()
     if not re.search(r"^TILEWRIGHT_COVERAGE:BOOL=(ON|1|TRUE)$", cache, re.M):
@@ -153,7 +186,7 @@ def main() -> None:
         programs = programs_in(arguments.build, folder / "programs")
         executed, compiled, known = {}, {}, set()
         for kind in KINDS:
-            profile, compiled[kind] = profile_of(arguments.build, kind, programs, folder)
+            profile, compiled[kind] = profile_of(arguments.build, kind, programs, folder, arguments.jobs)
             lines, executed[kind] = lines_of(arguments.build, profile)
             known |= lines
     page = page_of(executed, known, compiled)

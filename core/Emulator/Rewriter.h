@@ -23,6 +23,7 @@
 #define TILEWRIGHT_CORE_EMULATOR_REWRITER_H
 
 #include "core/Emulator/Kernels.h"
+#include "core/Machine/ExternalCall.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -31,9 +32,6 @@ namespace tilewright {
 
 /// Suffix of the entry that the machine calls.
 inline constexpr llvm::StringLiteral kernelEntrySuffix = ".emulated";
-/// Prefix of calls of primitives by name.
-inline constexpr llvm::StringLiteral primitivePrefix = "tilewright.primitive.";
-inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.", vectorPrefix = "tilewright.vector.";
 /// Prefix of the functions of the runtime that rewritten kernels call (Symbols.cpp).
 inline constexpr llvm::StringLiteral runtimePrefix = "tw_emulator_";
 /// On loads and stores of the emulation itself, which are not accesses of the kernel.

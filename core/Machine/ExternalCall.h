@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A call in the LLVM dialect, and the declaration that it needs.
+/// A call in the LLVM dialect, and the declaration that it needs; and the names of calls that stand for records until
+/// a target's own code, or the emulator's, replaces them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,11 @@
 #include "mlir/IR/Builders.h"
 
 namespace tilewright {
+
+/// Each is followed by the name of the record.
+inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.", vectorPrefix = "tilewright.vector.",
+                                     registerPrefix = "tilewright.register.", statePrefix = "tilewright.state.",
+                                     primitivePrefix = "tilewright.primitive.";
 
 /// `result name(operands)`, null for no result. The function is declared where it is not yet.
 mlir::LLVM::CallOp callExternal(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, mlir::Type result,

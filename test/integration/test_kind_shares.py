@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import kind_programs
 from conftest import BUILD, SOURCE
 
 SCRIPT = SOURCE / "scripts" / "kind-shares.py"
@@ -27,6 +28,21 @@ def test_lines_are_sorted_by_kinds():
     assert "| `core/Transforms/Tile` | 2 | 1 | 0 | 1 | 1 | 3 | 60 % |" in page
     assert "| **all of these** | 2 | 1 | 0 | 1 | 1 | 3 | 60 % |" in page, "Lower/ is not counted"
     assert "| `core/Transforms/Lower` (not counted) | 0 | 1 | 0 | 0 | 0 | 0 | 100 % |" in page
+
+
+def test_generated_headers_belong_to_no_folder():
+    source, generated = "core/CostModel/Schedules/Candidates.h", "build/coverage/core/Transforms/Nests/Passes.h.inc"
+    report = "".join(f"SF:{SOURCE / name}\nDA:7,0\nDA:8,3\nend_of_record\n" for name in (source, generated, "core/Analysis/Nest.h"))
+    assert loaded().lines_in(report) == ({(source, 7), (source, 8)}, {(source, 8)})
+
+
+def test_the_programs_of_the_suite_are_read(tool, tmp_path):
+    """All of them: what the compiler cannot read would count for no kind."""
+    texts = kind_programs.programs()
+    assert len(texts) > 100
+    path = tmp_path / "programs.mlir"
+    path.write_text("\n// -----\n".join(texts.values()))
+    tool("tw-opt", path, "--split-input-file", "-o", tmp_path / "read.mlir")
 
 
 def test_a_build_that_does_not_count_is_refused():

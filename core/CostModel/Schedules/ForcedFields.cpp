@@ -13,6 +13,7 @@
 #include "core/CostModel/Schedules/ForcedFields.h"
 #include "core/CostModel/Explain/FormerNames.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -43,9 +44,10 @@ static llvm::Expected<int64_t> valueOf(StringRef field, StringRef text) {
     return text == "yes";
   if (text.getAsInteger(10, number))
     return llvm::createStringError("plan field '" + field + "' needs an integer, yes or no, got '" + text + "'");
-  if (field == "transpose_before" && (number < 0 || number > 3))
-    return llvm::createStringError("plan field '" + field + "' is " + Twine(number) +
-                                   "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
+  if (field == "transpose_before" && (number < 0 || number > turnsA + turnsB))
+    return llvm::createStringError("plan field '" + field + "' is " + Twine(number) + "; it is 0 (no operand), " +
+                                   Twine(turnsA) + " (A), " + Twine(turnsB) + " (B) or " + Twine(turnsA + turnsB) +
+                                   " (both)");
   if (field == "split_k" && number < 1)
     return llvm::createStringError("plan field '" + field + "' is " + Twine(number) +
                                    "; it is the number of blocks that share a sum, 1 for a whole one");
@@ -84,6 +86,22 @@ llvm::Expected<ForcedFields> ForcedFields::parse(StringRef text) {
   return forced;
 }
 
+llvm::Error ForcedFields::checkFor(const TargetDescription &chip) const {
+  // Blocks share sums, and run launches before the product and programs of a chain's tiles.
+  SmallVector<StringRef> ofBlocks;
+  if (splitK)
+    ofBlocks.push_back("split_k");
+  if (turnBefore)
+    ofBlocks.push_back("transpose_before");
+  for (const auto &[name, value] : chains)
+    if (llvm::is_contained({"chain_stages", "chain_engine", "chain_turns", "chain_persistent"}, name))
+      ofBlocks.push_back(name);
+  if (ofBlocks.empty() || chip.graph().hasBlocks())
+    return llvm::Error::success();
+  return llvm::createStringError("plan field '" + ofBlocks.front() + "' is for chips with blocks of lanes; " +
+                                 chip.target() + ":" + chip.chip() + " has none");
+}
+
 ForcedFields ForcedFields::of(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto text = module ? module->getAttrOfType<StringAttr>(forceAttr) : StringAttr();
@@ -99,6 +117,12 @@ std::optional<int64_t> forcedValue(ArrayRef<std::pair<std::string, int64_t>> fie
     if (name == field)
       return value;
   return std::nullopt;
+}
+
+bool agree(ArrayRef<std::pair<std::string, int64_t>> fields, ArrayRef<std::pair<StringRef, int64_t>> own) {
+  return fields.empty() || llvm::all_of(own, [&](const auto &each) {
+           return forcedValue(fields, each.first).value_or(each.second) == each.second;
+         });
 }
 
 } // namespace tilewright

@@ -16,6 +16,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_FORCEDFIELDS_H
 
 #include "mlir/IR/Operation.h"
+#include "tilewright/TargetDescription.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <optional>
@@ -26,6 +27,9 @@ namespace tilewright {
 
 /// The module attribute with the fields that are forced.
 inline constexpr llvm::StringLiteral forceAttr = "tilewright.force";
+
+/// Operands as the field `transpose_before` and JSON name them: the sum of these.
+inline constexpr int64_t turnsA = 1, turnsB = 2;
 
 using NamedFields = std::vector<std::pair<std::string, int64_t>>;
 
@@ -39,12 +43,18 @@ struct ForcedFields {
 
   /// An error names the field, and what it may be.
   static llvm::Expected<ForcedFields> parse(llvm::StringRef text);
+  /// An error names a field of a decision that is not taken for chips like this one.
+  llvm::Error checkFor(const TargetDescription &chip) const;
   /// Those of the module of `op`; nothing where the text is wrong, which `map-contractions` tells.
   static ForcedFields of(mlir::Operation *op);
 };
 
 /// The value of `field`; nullopt: the model decides.
 std::optional<int64_t> forcedValue(llvm::ArrayRef<std::pair<std::string, int64_t>> fields, llvm::StringRef field);
+
+/// Whether no values are forced but these, which a plan has, each under its name.
+bool agree(llvm::ArrayRef<std::pair<std::string, int64_t>> fields,
+           llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> own);
 
 /// The words that fields print in place of numbers, by number; empty: numbers.
 llvm::ArrayRef<llvm::StringLiteral> wordsOf(llvm::StringRef field);

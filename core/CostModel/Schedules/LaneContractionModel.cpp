@@ -124,16 +124,12 @@ static bool isHeldBy(const MatrixUnit &unit, int64_t subgroups) {
 }
 
 bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides) {
-  return llvm::all_of(overrides, [&](const auto &field) {
-    return (field.first != "block_m" || plan.blockM() == field.second) &&
-           (field.first != "block_n" || plan.blockN() == field.second) &&
-           (field.first != "block_k" || plan.depth == field.second) &&
-           (field.first != "subgroups_m" || plan.subgroupsM == field.second) &&
-           (field.first != "subgroups_n" || plan.subgroupsN == field.second) &&
-           (field.first != "subgroups_k" || plan.subgroupsK == field.second) &&
-           (field.first != "group" || isHeldBy(*plan.unit, field.second)) &&
-           (field.first != "cluster" || plan.cluster == field.second);
-  });
+  const std::pair<StringRef, int64_t> own[] = {{"block_m", plan.blockM()},       {"block_n", plan.blockN()},
+                                               {"block_k", plan.depth},          {"subgroups_m", plan.subgroupsM},
+                                               {"subgroups_n", plan.subgroupsN}, {"subgroups_k", plan.subgroupsK},
+                                               {"cluster", plan.cluster}};
+  const std::optional<int64_t> group = forcedValue(overrides, "group");
+  return (!group || isHeldBy(*plan.unit, *group)) && agree(overrides, own);
 }
 
 /// Bytes of k in the shortest step.

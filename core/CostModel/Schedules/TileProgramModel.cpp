@@ -575,9 +575,9 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       SmallVector<TileProgramPlan> forms;
       planner.addForms(plan, forms);
       for (TileProgramPlan &each : forms) {
-        if (forcedValue(overrides, "chain_stages").value_or(each.stages) != each.stages ||
-            forcedValue(overrides, "chain_turns").value_or(each.inTurns) != int64_t(each.inTurns) ||
-            forcedValue(overrides, "chain_engine").value_or(!each.engine.empty()) != int64_t(!each.engine.empty()))
+        const std::pair<StringRef, int64_t> own[] = {
+            {"chain_stages", each.stages}, {"chain_turns", each.inTurns}, {"chain_engine", !each.engine.empty()}};
+        if (!agree(overrides, own))
           continue;
         std::string shortage;
         if (planner.price(each, shortage)) {

@@ -206,8 +206,7 @@ void ContractionNest::overPieces(function_ref<void()> body) {
 }
 
 void ContractionNest::emit() {
-  for (auto [dim, loop] : llvm::enumerate(c.nest.loops))
-    space.addDimension(loop);
+  space.addDimensions(c.nest.loops);
   vectorElement = elementType(unit.b.element, builder().getContext());
   scalarElement = elementType(unit.a.element, builder().getContext());
   sortDimensions();
@@ -338,8 +337,7 @@ void ContractionNest::bindVectors() {
   builder().setInsertionPointToStart(&function.front());
   for (const Section &section : panelSections) {
     IterationSpace before(builder(), space.loc);
-    for (AffineForOp loop : c.nest.loops)
-      before.addDimension(loop);
+    before.addDimensions(c.nest.loops);
     PackRequest request = vectorRequest(section, {constant(0), space.extent(p.kDim)});
     request.begin = constant(0);
     request.ends = {section.count};
@@ -449,8 +447,8 @@ Value ContractionNest::compensateOffset(const Panels &panels, const KBlock &k) {
     AffineExpr local = panel - panels.begin;
     for (int64_t v = 0; v < section.width; ++v) {
       const MatrixUnit &used = section.tail && v == section.width - 1 ? *section.tail : unit;
-      auto aType = fragmentType(used.a, scalarElement), bType = fragmentType(used.b, vectorElement);
-      Value a = loadTile(space, half, constant(0), AffineMap::get(2, 0, group), aType);
+      auto aType = fragmentOf(used.a, scalarElement), bType = fragmentOf(used.b, vectorElement);
+      Value a = loadTile(space, half, constant(0), elements(group), aType);
       std::function<SmallVector<Value>(unsigned, ValueRange)> add = [&](unsigned which,
                                                                         ValueRange args) -> SmallVector<Value> {
         if (which < otherK.size())
@@ -465,13 +463,12 @@ Value ContractionNest::compensateOffset(const Panels &panels, const KBlock &k) {
           return SmallVector<Value>{result};
         });
       };
-      Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentType(used.c, c.accumulator));
+      Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentOf(used.c, c.accumulator));
       Value negated = combineTiles(builder(), space.loc, {zero, add(0, zero).front()},
                                    [&](OpBuilder &inner, Location loc, ValueRange args) -> Value {
                                      return arith::SubIOp::create(inner, loc, args[0], args[1]);
                                    });
-      storeTile(space, negated, sum, {local, constant(v * unit.n)},
-                AffineMap::get(2, 0, {constant(0), group}, builder().getContext()));
+      storeTile(space, negated, sum, {local, constant(v * unit.n)}, elements({constant(0), group}));
     }
   });
   return sum;

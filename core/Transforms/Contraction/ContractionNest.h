@@ -18,7 +18,7 @@
 
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "core/Transforms/Contraction/PackEmitter.h"
-#include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/TileAccess.h"
 
 namespace tilewright {
 
@@ -48,10 +48,10 @@ struct RowBlock {
 };
 
 /// Writes the nest of one plan. Positions are affine expressions over the loops entered so far.
-class ContractionNest {
+class ContractionNest : NestWriter {
 public:
   ContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task)
-      : task(task), c(task.contraction), p(task.plan), unit(*task.plan.unit), space(builder, loc),
+      : NestWriter(builder, loc), task(task), c(task.contraction), p(task.plan), unit(*task.plan.unit),
         vectors(p.vectorOperand(c)), scalars(p.scalarOperand(c)), sums(c.c) {
     if (task.sumsIn)
       sums.memref = task.sumsIn;
@@ -73,9 +73,6 @@ private:
   /// The sums of a chain that `body` adds to zeros, added to `sums`.
   llvm::SmallVector<mlir::Value> chain(mlir::ValueRange sums,
                                        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
-  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
-  mlir::OpBuilder &builder() { return space.builder; }
-
   void sortDimensions();
   void splitDimensions();
   void dynamicRows(mlir::AffineExpr extent);
@@ -148,7 +145,6 @@ private:
     auto count = llvm::dyn_cast<mlir::AffineConstantExpr>(section.count);
     return count ? count.getValue() : 0;
   }
-  tile::FragmentType fragmentType(const UnitOperand &operand, mlir::Type element);
   /// What there is of the fragment in row r and column v of the register tile.
   TileAxes axesOf(int64_t r, int64_t v) const { return {p.rowDim, p.laneDim, validRowsOf(r), validColsOf(v)}; }
   /// What exists of the fragment in row r and column v of the register tile; null: all.
@@ -168,7 +164,6 @@ private:
   const Contraction &c;
   const ContractionPlan &p;
   const MatrixUnit &unit;
-  IterationSpace space;
   const ContractionOperand &vectors, &scalars;
   Access sums; // C, or what holds its sums between blocks of k
   mlir::Type vectorElement, scalarElement;

@@ -25,11 +25,6 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Type element) {
-  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
-                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
-}
-
 void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection,
                                    AffineExpr panel, const KBlock &k) {
   tileRows = rowSection.width;
@@ -46,7 +41,7 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   tileIndex = prefetches ? row : AffineExpr();
   tileCount = countOf(largest);
 
-  auto typeOf = [&](unsigned vector) { return fragmentType(unitOf(vector).c, c.accumulator); };
+  auto typeOf = [&](unsigned vector) { return fragmentOf(unitOf(vector).c, c.accumulator); };
   // Fragments in registers of their own move whole: where C's rows do not lie so, it goes through a small buffer.
   // So it does where they cannot be filled.
   bool opaque = bool(unit.c.opaque), needsC = !(k.first && task.zeroInit);
@@ -61,9 +56,8 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
     return accumulators[(rows.first + row) * tileVectors + rows.vector];
   };
   auto withOffset = [&](Value sum, unsigned vector) -> Value {
-    AffineMap elements =
-        AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
-    Value offset = loadTile(space, compensation, {localPanel, constant(vector * unit.n)}, elements, typeOf(vector));
+    Value offset = loadTile(space, compensation, {localPanel, constant(vector * unit.n)},
+                            elements({constant(0), dim(1)}), typeOf(vector));
     return !needsC || addsC ? offset : addTiles(builder(), space.loc, sum, offset);
   };
   const bool loadsC = needsC && !addsC;
@@ -336,11 +330,11 @@ void ContractionNest::prefetchTile(const Access &access) {
 }
 
 SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
-  auto aType = fragmentType(unit.a, scalarElement);
+  auto aType = fragmentOf(unit.a, scalarElement);
   space.at[p.kDim] = k.begin + group * unit.k;
   SmallVector<Value> b(tileVectors);
   for (int64_t v = 0; v < tileVectors; ++v) {
-    auto bType = fragmentType(unitOf(v).b, vectorElement);
+    auto bType = fragmentOf(unitOf(v).b, vectorElement);
     if (packedVectors) {
       b[v] = loadPacked(space, packedVectors, bType, localPanel, group, v * unit.n, /*freeIsColumn=*/true);
       continue;
@@ -374,7 +368,7 @@ void ContractionNest::finish(ArrayRef<Value> accumulators) {
     SmallVector<Value> values;
     for (int64_t row = 0; row < rows.count; ++row)
       values.push_back(accumulators[(rows.first + row) * tileVectors + rows.vector]);
-    finishRows(rows, values, [&](Type element) { return fragmentType(unitOf(rows.vector).c, element); });
+    finishRows(rows, values, [&](Type element) { return fragmentOf(unitOf(rows.vector).c, element); });
   });
 }
 

@@ -19,8 +19,7 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 void LaneContractionNest::emit() {
-  for (AffineForOp loop : c.nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(c.nest.loops);
   AffineExpr outer = constant(1);
   for (unsigned dim : p.outer)
     outer = outer * space.extent(dim);
@@ -108,14 +107,10 @@ void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
 
 /// What there is of the units from `tn` on of row `tm`.
 TileAxes LaneContractionNest::axesOf(int64_t tm, int64_t tn) const {
-  auto full = [&](unsigned d, int64_t size) {
-    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
-    return extent && extent.getValue() % size == 0;
-  };
   TileAxes axes{p.mDim, p.nDim};
-  if (!full(p.mDim, p.blockM() * p.cluster))
+  if (!divides(p.mDim, p.blockM() * p.cluster))
     axes.validRows = space.extent(p.mDim) - (row + tm * unit.m);
-  if (!full(p.nDim, p.blockN()))
+  if (!divides(p.nDim, p.blockN()))
     axes.validCols = space.extent(p.nDim) - (col + tn * unit.n);
   return axes;
 }
@@ -129,7 +124,7 @@ bool LaneContractionNest::addsBehind() const {
 
 /// The tile of one subgroup.
 void LaneContractionNest::subgroup() {
-  auto type = fragment(unit.c, c.accumulator);
+  auto type = fragmentOf(unit.c, c.accumulator);
   SmallVector<Value> sums;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     for (int64_t tn = 0; tn < p.tilesN; ++tn) {
@@ -148,7 +143,7 @@ void LaneContractionNest::subgroup() {
 void LaneContractionNest::finish(ValueRange sums, int64_t tm, int64_t tn) {
   // Units of a row together, where lanes fill more of a sector so.
   auto joined = [&](Type element) {
-    tile::FragmentType own = fragment(unit.c, element);
+    tile::FragmentType own = fragmentOf(unit.c, element);
     return p.together == 1 ? own : tile::JoinOp::typeOf(own, p.together);
   };
   Value sum = p.together == 1 ? sums.front() : tile::JoinOp::create(builder(), space.loc, sums).getResult();

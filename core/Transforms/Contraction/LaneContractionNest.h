@@ -21,18 +21,18 @@
 #include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/StagedBuffer.h"
-#include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/TileAccess.h"
 
 namespace tilewright {
 
 /// Writes the nest of one plan. Positions are affine expressions over the indices entered so far.
-class LaneContractionNest {
+class LaneContractionNest : NestWriter {
 public:
   LaneContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                       const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine)
-      : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
-        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(),
-                                     c.a.along(p.depth) / perElement(unit.a), p.engine, perElement(unit.a)),
+      : NestWriter(builder, loc), task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy),
+        engine(engine), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(), c.a.along(p.depth) / perElement(unit.a),
+                                p.engine, perElement(unit.a)),
         bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth / perElement(unit.b), p.engine,
                 perElement(unit.b)) {
     if (!unit.sparsity || !readsScratchpad(unit) || task.indexOfA) // lanes load places where their array is, or none
@@ -43,15 +43,6 @@ public:
   void emit();
 
 private:
-  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
-  mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
-  mlir::OpBuilder &builder() { return space.builder; }
-  mlir::Type elementOf(const UnitOperand &operand, mlir::Type memory) {
-    return operand.element == ElementKind::TF32 ? memory : elementType(operand.element, builder().getContext());
-  }
-  tile::FragmentType fragment(const UnitOperand &operand, mlir::Type element) {
-    return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
-  }
   mlir::Value allocExchange();
   /// Elements of a row of A's array before position `k` of the sum, where groups of a sparse A begin, and of B's.
   mlir::AffineExpr alongA(mlir::AffineExpr k) const {
@@ -72,7 +63,6 @@ private:
   Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
   mlir::Value loadScales(bool isA, int64_t tile, mlir::AffineExpr stage, mlir::AffineExpr inStage);
   mlir::Value loadIndex(int64_t tile, mlir::AffineExpr stage, mlir::AffineExpr inStage);
-  bool divides(unsigned d, int64_t step) const;
   Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
   void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
   llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange accumulators, mlir::AffineExpr stage);
@@ -102,7 +92,6 @@ private:
   bool engine;
   bool kInside = false; // the copies to be written lie inside along k
   bool isLast = true;   // they may be those of the last step
-  IterationSpace space;
   StagedBuffer bufferA, bufferB;
   ContractionOperand places; // of a sparse A that the unit reads by itself: they are staged like it, row after row
   StagedTile plainTile;

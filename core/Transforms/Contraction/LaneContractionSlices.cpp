@@ -23,17 +23,15 @@ using namespace mlir;
 using namespace tilewright;
 
 Value LaneContractionNest::allocExchange() {
-  SmallVector<int64_t> shape{p.unitsExchanged, p.subgroupsK - 1, p.subgroupsM * p.subgroupsN,
-                             unit.c.rows * unit.c.cols};
-  auto type = MemRefType::get(shape, c.accumulator, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
-  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr(),
-                               builder().getUnitAttr());
+  return allocateTile(builder(), space.loc,
+                      {p.unitsExchanged, p.subgroupsK - 1, p.subgroupsM * p.subgroupsN, unit.c.rows * unit.c.cols},
+                      c.accumulator, hierarchy.scratchpad, tile::ArrangementAttr(), /*overlays=*/true);
 }
 
 void LaneContractionNest::finishSlices(ValueRange sums) {
-  auto type = fragment(unit.c, c.accumulator);
+  auto type = fragmentOf(unit.c, c.accumulator);
   AffineExpr order = *exchangeOrder(unit.c.layout, elementBytes(c.accumulator), builder().getContext());
-  AffineMap elements = AffineMap::get(2, 0, {constant(0), constant(0), constant(0), order}, builder().getContext());
+  const AffineMap inOrder = elements({constant(0), constant(0), constant(0), order});
   auto placed = [&](AffineExpr from, int64_t i) {
     return SmallVector<AffineExpr>{constant(i), from, inSlice, constant(0)};
   };
@@ -49,7 +47,7 @@ void LaneContractionNest::finishSlices(ValueRange sums) {
   for (int64_t first = 0; first < p.tilesM * p.tilesN; first += p.unitsExchanged) {
     where(arith::CmpIPredicate::ne, [&] {
       for (int64_t i = 0; i < p.unitsExchanged; ++i)
-        storeTile(space, sums[first + i], exchanged, placed(slice - 1, i), elements);
+        storeTile(space, sums[first + i], exchanged, placed(slice - 1, i), inOrder);
     });
     where(arith::CmpIPredicate::eq, [&] {
       for (int64_t i = 0; i < p.unitsExchanged; i += p.together) {
@@ -57,7 +55,7 @@ void LaneContractionNest::finishSlices(ValueRange sums) {
         for (int64_t own = i; own < i + p.together; ++own) {
           Value total = sums[first + own];
           for (int64_t other = 0; other < p.subgroupsK - 1; ++other)
-            total = add(loadTile(space, exchanged, placed(constant(other), own), elements, type), total);
+            total = add(loadTile(space, exchanged, placed(constant(other), own), inOrder, type), total);
           totals.push_back(total);
         }
         finish(totals, (first + i) / p.tilesN, (first + i) % p.tilesN);

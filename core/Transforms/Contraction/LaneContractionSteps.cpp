@@ -21,13 +21,9 @@ using namespace tilewright;
 /// Where one stage of an operand comes from, from position `k` of the sum on. No check where the size is a multiple of
 /// what the blocks cover; a multi-stage buffer that lanes fill reads ahead along k.
 StagedPlace LaneContractionNest::placeOf(bool isA, AffineExpr k, AffineExpr stage) {
-  auto divides = [&](AffineExpr extent, int64_t size) {
-    auto number = dyn_cast<AffineConstantExpr>(extent);
-    return number && number.getValue() % size == 0;
-  };
   StagedPlace place{isA ? blockRow : blockCol, k, stage};
-  place.freeEnds = divides(space.extent(isA ? p.mDim : p.nDim), isA ? p.blockM() * p.cluster : p.blockN());
-  place.kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
+  place.freeEnds = divides(isA ? p.mDim : p.nDim, isA ? p.blockM() * p.cluster : p.blockN());
+  place.kEnds = kInside || (divides(p.kDim, p.depth) && (p.stages == 1 || !p.engine.empty()));
   place.k = isA ? alongA(k) : alongB(k);
   if (!place.kEnds)
     place.kLeft = (isA ? alongA(space.extent(p.kDim)) : alongB(space.extent(p.kDim))) - place.k;
@@ -58,17 +54,11 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
   return tokens;
 }
 
-/// Whether loop `d` is a whole number of steps.
-bool LaneContractionNest::divides(unsigned d, int64_t step) const {
-  auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
-  return extent && extent.getValue() % step == 0;
-}
-
 /// Where the elements of number `tile` of the subgroup's rows of a sparse A stand in their groups, for a unit's k from
 /// `inStage` of the step on; from stage `stage`, images there, or where that lies. Beyond the edges, where elements are
 /// zero, it is a group's begin, or that of some group.
 Value LaneContractionNest::loadIndex(int64_t tile, AffineExpr stage, AffineExpr inStage) {
-  const tile::FragmentType type = fragment(unit.sparsity->index, builder().getI8Type());
+  const tile::FragmentType type = fragmentOf(unit.sparsity->index, builder().getI8Type());
   if (task.indexOfA)
     return task.indexOfA->load(space, indexA, type, stage, localRow + tile * unit.m, inStage);
   if (bufferOfPlaces)
@@ -91,7 +81,7 @@ Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr stage, 
   const OperandScale &scale = *(isA ? c.a : c.b).scale;
   const UnitOperand &own = isA ? unit.scales->a : unit.scales->b;
   if (const std::optional<ScaleImages> &images = isA ? task.scalesOfA : task.scalesOfB)
-    return images->load(space, isA ? scalesA : scalesB, fragment(own, scale.element), stage,
+    return images->load(space, isA ? scalesA : scalesB, fragmentOf(own, scale.element), stage,
                         isA ? localRow + tile * unit.m : localCol + tile * unit.n, inStage);
   const AffineExpr k = stepBegin + inStage;
   // Blocks of the unit, or larger ones, of which one serves a whole issue.
@@ -115,7 +105,7 @@ Value LaneContractionNest::loadScales(bool isA, int64_t tile, AffineExpr stage, 
     std::swap(axes.row, axes.col);
     std::swap(axes.validRows, axes.validCols);
   }
-  return loadTile(space, scale.access, fragment(own, scale.element), axes);
+  return loadTile(space, scale.access, fragmentOf(own, scale.element), axes);
 }
 
 /// The fragments of a unit's k at `k` of the slice's part of a stage.
@@ -123,10 +113,10 @@ LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr sta
   AffineExpr inStage = slice * p.sliceDepth() + k;
   Fragments loaded;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    loaded.a.push_back(bufferA.load(space, fragment(unit.a, storedType(elementOf(unit.a, c.a.element))), stage,
+    loaded.a.push_back(bufferA.load(space, fragmentOf(unit.a, storedType(elementIn(unit.a, c.a.element))), stage,
                                     localRow + tm * unit.m, alongA(inStage)));
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
-    loaded.b.push_back(bufferB.load(space, fragment(unit.b, storedType(elementOf(unit.b, c.b.element))), stage,
+    loaded.b.push_back(bufferB.load(space, fragmentOf(unit.b, storedType(elementIn(unit.b, c.b.element))), stage,
                                     localCol + tn * unit.n, alongB(inStage)));
   for (int64_t tm = 0; c.a.scale && tm < p.tilesM; ++tm)
     loaded.scalesA.push_back(loadScales(true, tm, stage, inStage));

@@ -465,6 +465,8 @@ void MapContractions::runOnOperation() {
   llvm::Expected<ForcedFields> forced = ForcedFields::parse(fields);
   if (!forced)
     return refuse(llvm::toString(forced.takeError()));
+  if (llvm::Error error = forced->checkFor(**target))
+    return refuse(llvm::toString(std::move(error)));
   PlanOptions options;
   options.overrides = forced->plans;
   options.fuseProducers = forced->fuseProducers;

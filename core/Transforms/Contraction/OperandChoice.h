@@ -15,17 +15,15 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_OPERANDCHOICE_H
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_OPERANDCHOICE_H
 
+#include "core/CostModel/Schedules/ForcedFields.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include <limits>
 
 namespace tilewright {
 
-/// Operands as a plan field and JSON name them: the sum of these.
-inline constexpr int64_t turnsA = 1, turnsB = 2;
-
 /// One way.
 struct OperandChoice {
-  int64_t buffered = 0;                                     // operands that are read from buffers
+  int64_t buffered = 0;                                     // operands that are read from buffers: turnsA, turnsB
   double seconds = std::numeric_limits<double>::infinity(); // of the product and the launches before it
   std::optional<LaneContractionPlan> plan;                  // none: no unit computes it so
 

@@ -85,8 +85,7 @@ void BlockImages::store(IterationSpace &space, const Word &word, AffineExpr line
 }
 
 Value BlockImages::allocate(OpBuilder &builder, Location loc, int64_t stages, StringRef memory) const {
-  auto type = MemRefType::get({stages, lines(), line}, element, AffineMap(), builder.getStringAttr(memory));
-  return tile::AllocOp::create(builder, loc, type, ValueRange(), tile::ArrangementAttr());
+  return allocateTile(builder, loc, {stages, lines(), line}, element, memory);
 }
 
 Value BlockImages::copy(IterationSpace &space, Value buffer, AffineExpr free, AffineExpr k, AffineExpr stage) const {

@@ -25,8 +25,7 @@ namespace tilewright {
 //===-- Structure ---------------------------------------------------------===//
 
 void ScratchpadContractionNest::emit() {
-  for (AffineForOp loop : c.nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(c.nest.loops);
   tilesM = extent(p.mDim).ceilDiv(p.tileM);
   tilesN = extent(p.nDim).ceilDiv(p.tileN);
   kBlocks = extent(p.kDim).ceilDiv(p.tileK);
@@ -74,11 +73,6 @@ void ScratchpadContractionNest::atLeastOne(AffineExpr &count) {
   count = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(count), one));
 }
 
-Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
-  auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(memory.name));
-  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr());
-}
-
 void ScratchpadContractionNest::wait(ValueRange tokens) {
   if (!tokens.empty())
     tile::WaitOp::create(builder(), space.loc, tokens);
@@ -112,7 +106,7 @@ void ScratchpadContractionNest::core(AffineExpr count) {
     allocate(a);
   if (p.copyB != CopyWay::None)
     allocate(b);
-  sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
+  sums = allocateTile(builder(), space.loc, {2, p.tileM, p.tileN}, c.accumulator, sumMemory.name);
   if (unit.init != UnitInit::ZeroFlag)
     for (int64_t half : {0, 1})
       space.loop(constant(0), constant(p.tileM), [&](AffineExpr row) {
@@ -135,7 +129,8 @@ void ScratchpadContractionNest::core(AffineExpr count) {
 //===-- Steps of k --------------------------------------------------------===//
 
 void ScratchpadContractionNest::allocate(StagedArray &tile) {
-  tile.buffer = alloc({tile.stages, tile.rows, tile.pitch ? tile.pitch : tile.cols}, tile.element, *cores.scratchpad);
+  tile.buffer = allocateTile(builder(), space.loc, {tile.stages, tile.rows, tile.pitch ? tile.pitch : tile.cols},
+                             tile.element, cores.scratchpad->name);
 }
 
 AffineExpr ScratchpadContractionNest::left(unsigned dim) {
@@ -269,14 +264,16 @@ CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
 static void emitPlan(OpBuilder &builder, Location loc, const ContractionTask &task,
                      const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
   const Nest &nest = task.contraction.nest;
-  auto write = [&](bool isWhole) { ScratchpadContractionNest(builder, loc, task, plan, cores, isWhole).emit(); };
   SmallVector<std::pair<unsigned, int64_t>> tiles;
   for (unsigned dim : {plan.mDim, plan.nDim, plan.kDim})
     if (!nest.tripCounts[dim])
       tiles.push_back({dim, plan.tileAlong(dim)});
-  if (tiles.empty() || !shareOf(task.contraction, cores).hasVersions)
-    return write(/*isWhole=*/false);
-  emitByWholeTiles(builder, loc, nest, tiles, write);
+  const unsigned mayBeWhole = !tiles.empty() && shareOf(task.contraction, cores).hasVersions;
+  emitBranches(
+      builder, loc, mayBeWhole, [&](unsigned) { return areWhole(builder, loc, nest, tiles); },
+      [&](unsigned version) {
+        ScratchpadContractionNest(builder, loc, task, plan, cores, /*isWhole=*/version < mayBeWhole).emit();
+      });
 }
 
 void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,

@@ -17,7 +17,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_SCRATCHPADCONTRACTIONNEST_H
 
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
-#include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/TileAccess.h"
 
 namespace tilewright {
 
@@ -37,28 +37,20 @@ EpilogueAccesses accessesOfTail(const ContractionTask &task);
 
 /// Writes the nest of one plan, one thing after the other. Positions are affine expressions over the indices entered so
 /// far. Stages of buffers follow the steps of k, and the slices of finished tiles, through all tiles of a core.
-class ScratchpadContractionNest {
+class ScratchpadContractionNest : NestWriter {
 public:
   /// `isWhole`: rows, columns and terms whose number is dynamic are multiples of the tile's, so that nothing is tested.
   ScratchpadContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                             const ScratchpadContractionPlan &plan, const CoreHierarchy &cores, bool isWhole)
-      : task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores), isWhole(isWhole),
-        space(builder, loc) {}
+      : NestWriter(builder, loc), task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores),
+        isWhole(isWhole) {}
   void emit();
 
 private:
-  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
-  mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
-  mlir::OpBuilder &builder() { return space.builder; }
-  mlir::AffineMap elements(llvm::ArrayRef<mlir::AffineExpr> results) {
-    return mlir::AffineMap::get(2, 0, results, builder().getContext());
-  }
-
   /// The extent along m, n or k of the nest.
   mlir::AffineExpr extent(unsigned dim) const;
   /// Lets a count that is not known be one where it is less, for a core's program.
   void atLeastOne(mlir::AffineExpr &count);
-  mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
   void enterTile(mlir::AffineExpr tile);
   void enterStep(mlir::AffineExpr step);
   void core(mlir::AffineExpr count);
@@ -88,7 +80,6 @@ private:
   const MatrixUnit &unit;
   const CoreHierarchy &cores;
   bool isWhole;
-  IterationSpace space;
   StagedArray a, b; // of a step
   llvm::SmallVector<StagedArray> loads, stores;
   mlir::Value sums;

@@ -21,12 +21,11 @@ void StagedBuffer::allocate(OpBuilder &builder, Location loc, int64_t stages, St
   SmallVector<int64_t> shape{stages, tile.kInner ? free : depth, tile.kInner ? depth : free};
   if (inBlocks())
     shape = {stages, blocks(), tile.kInner ? free : depth, tile.line};
-  auto type = MemRefType::get(shape, storedType(operand.element), AffineMap(), builder.getStringAttr(memory));
   tile::ArrangementAttr arrangement;
   if (tile.swizzleBits || tile.padding)
     arrangement = tile::ArrangementAttr::get(builder.getContext(), tile.swizzleBits, tile.swizzleBase,
                                              tile.swizzleShift, tile.swizzleAgain, tile.padding, 1);
-  memref = tile::AllocOp::create(builder, loc, type, ValueRange(), arrangement);
+  memref = allocateTile(builder, loc, shape, storedType(operand.element), memory, arrangement);
 }
 
 Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) const {

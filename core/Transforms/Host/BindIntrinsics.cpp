@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/ExternalCall.h"
 #include "core/Machine/IrFunction.h"
 #include "core/Transforms/Lower/Engines/EngineCommands.h"
 #include "core/Transforms/Passes.h"
@@ -78,14 +79,14 @@ SmallVector<Value> BindIntrinsics::argumentsOf(func::CallOp call, const MatrixUn
 
 FailureOr<std::string> BindIntrinsics::nameOf(func::CallOp call, StringRef callee) {
   StringRef name = callee;
-  if (name.consume_front("tilewright.unit.")) {
+  if (name.consume_front(unitPrefix)) {
     if (const MatrixUnit *unit = chip->unit(name))
       return external(call, unit->emit, name);
-  } else if (name.consume_front("tilewright.vector.")) {
+  } else if (name.consume_front(vectorPrefix)) {
     for (const VectorOp &each : chip->vectorOps())
       if (each.name == name)
         return external(call, each.emit, name);
-  } else if (name.consume_front("tilewright.primitive.")) {
+  } else if (name.consume_front(primitivePrefix)) {
     if (name == "copy_2d_transposed" || name == "store_2d_transposed") {
       const std::string &global = cores->global->name, &scratchpad = cores->scratchpad->name;
       CopyPath path = name.starts_with("copy_") ? copyPath(chip->copies(), global, scratchpad)
@@ -118,7 +119,7 @@ LogicalResult BindIntrinsics::bind(func::CallOp call) {
   if (failed(name))
     return failure();
   SmallVector<Value> arguments(call.getOperands());
-  if (callee.consume_front("tilewright.unit."))
+  if (callee.consume_front(unitPrefix))
     if (const MatrixUnit *unit = chip->unit(callee))
       arguments = argumentsOf(call, *unit);
   OpBuilder builder(call);

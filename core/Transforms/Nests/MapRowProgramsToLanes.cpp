@@ -23,6 +23,7 @@
 #include "core/Transforms/Nests/RowProgramEmitter.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/SizeVersions.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -208,22 +209,29 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     const std::vector<Version> &versions = planned.versions;
     AffineForOp last = program.steps.back()->nest().root();
     OpBuilder builder(last);
-    for (const Version &version : versions) {
-      log(program, version);
-      if (program.length == 0)
-        branchOn(builder, program, version.task.length);
-      RowProgramEmitter(builder, program, version.plan, target.hierarchy).emit();
-      Operation *grid = &*std::prev(builder.getInsertionPoint());
-      grid->setAttr(residencyAttr, builder.getI64IntegerAttr(version.plan.blocksAtATime));
-      if (program.length == 0)
-        builder.setInsertionPointToStart(cast<scf::IfOp>(grid->getParentOp()).elseBlock());
-    }
+    AffineForOp lane = program.loops().back();
+    const Location loc = lane.getLoc();
+    auto fits = [&](unsigned i) -> Value {
+      Value size = AffineApplyOp::create(builder, loc, lane.getUpperBoundMap(), lane.getUpperBoundOperands());
+      return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, size,
+                                   arith::ConstantIndexOp::create(builder, loc, versions[i].task.length));
+    };
+    const bool isDynamic = program.length == 0;
+    emitBranches(builder, loc, isDynamic ? versions.size() : 0, fits, [&](unsigned i) {
+      if (i == versions.size()) { // longer rows
+        for (const auto &step : program.steps)
+          step->nest().root()->moveBefore(builder.getInsertionBlock()->getTerminator());
+        return;
+      }
+      log(program, versions[i]);
+      RowProgramEmitter(builder, program, versions[i].plan, target.hierarchy).emit();
+      std::prev(builder.getInsertionPoint())
+          ->setAttr(residencyAttr, builder.getI64IntegerAttr(versions[i].plan.blocksAtATime));
+    });
     for (const auto &step : program.steps) {
       AffineForOp nest = step->nest().root();
       mapped.insert(nest);
-      if (program.length == 0) // of longer rows
-        nest->moveBefore(builder.getInsertionBlock()->getTerminator());
-      else
+      if (!isDynamic)
         nest->erase();
     }
     return true;
@@ -308,17 +316,6 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     for (int64_t length = longest; length > assumedRowExtent && !plan(length);)
       length /= 2;
     return versions;
-  }
-
-  /// Goes into the branch that runs where rows have up to `length` elements.
-  static void branchOn(OpBuilder &builder, const RowProgram &program, int64_t length) {
-    AffineForOp lane = program.loops().back();
-    Location loc = lane.getLoc();
-    Value size = AffineApplyOp::create(builder, loc, lane.getUpperBoundMap(), lane.getUpperBoundOperands());
-    Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, size,
-                                       arith::ConstantIndexOp::create(builder, loc, length));
-    auto branch = scf::IfOp::create(builder, loc, fits, /*withElseRegion=*/true);
-    builder.setInsertionPointToStart(branch.thenBlock());
   }
 
   void log(const RowProgram &program, const Version &version) {

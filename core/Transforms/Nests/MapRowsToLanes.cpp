@@ -22,6 +22,7 @@
 #include "core/Transforms/Utils/NestBody.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/SizeVersions.h"
 #include "core/Transforms/Utils/TileAccess.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -57,17 +58,15 @@ static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
 
 namespace {
 
-class RowEmitter {
+class RowEmitter : NestWriter {
 public:
   RowEmitter(OpBuilder &builder, const RowReduction &rows, const RowPlan &plan, const LaneHierarchy &hierarchy)
-      : rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy), loc(nest.root().getLoc()), space(builder, loc),
+      : NestWriter(builder, rows.nest.root().getLoc()), rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy),
         width(plan.width(hierarchy)), vector(plan.vector), fragments{hierarchy.lanes} {}
   /// Writes the grid. Sums of `beginnings` begin with these values, not with what memory holds.
   void emit(const llvm::DenseMap<const RowSum *, Value> &beginnings);
 
 private:
-  OpBuilder &builder() { return space.builder; }
-  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, builder().getContext()); }
   /// One subgroup's width of the row.
   tile::FragmentType rowOf(Type element) { return fragments.row(element, width / hierarchy.lanes, vector); }
   void row(AffineExpr subgroup, ArrayRef<Value> shared);
@@ -81,8 +80,6 @@ private:
   const Nest &nest;
   const RowPlan &plan;
   const LaneHierarchy &hierarchy;
-  Location loc;
-  IterationSpace space;
   int64_t width;
   int64_t vector; // of the version that is written
   RowFragments fragments;
@@ -95,8 +92,7 @@ private:
 
 void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
   begin = beginnings;
-  for (AffineForOp loop : nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(nest.loops);
   if (plan.vector > 1)
     for (Value array : rowsOfUnknownPitch(rows))
       pitches.push_back(memref::DimOp::create(builder(), loc, array, cast<MemRefType>(array.getType()).getRank() - 1));
@@ -132,9 +128,8 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
           return row(constant(0), {});
         unsigned dim = rows.outer.back();
         space.at[dim] = last * plan.rows + own[0];
-        auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
         OpBuilder::InsertionGuard guard(builder());
-        if (plan.rows > 1 && !(extent && extent.getValue() % plan.rows == 0)) {
+        if (plan.rows > 1 && !divides(dim, plan.rows)) {
           Value inside = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::slt, space.value(space.at[dim]),
                                                space.value(space.extent(dim)));
           builder().setInsertionPointToStart(scf::IfOp::create(builder(), loc, inside).thenBlock());
@@ -147,10 +142,7 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
       space.at[rows.outer.back()] = last;
     SmallVector<Value> shared;
     for (const RowSum &sum : rows.sums)
-      shared.push_back(tile::AllocOp::create(
-          builder(), loc,
-          MemRefType::get({plan.subgroups}, sum.type(), AffineMap(), builder().getStringAttr(hierarchy.scratchpad)),
-          ValueRange(), tile::ArrangementAttr()));
+      shared.push_back(allocateTile(builder(), loc, {plan.subgroups}, sum.type(), hierarchy.scratchpad));
     space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) { row(own[0], shared); });
     // All subgroups combine, the first one writes.
     space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
@@ -164,8 +156,7 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
       SmallVector<Value> totals;
       for (auto [sum, buffer] : llvm::zip(rows.sums, shared)) {
         auto type = tile::FragmentType::get(1, plan.subgroups, sum.type(), layout);
-        Value parts = loadTile(space, buffer, constant(0),
-                               AffineMap::get(2, 0, getAffineDimExpr(1, builder().getContext())), type);
+        Value parts = loadTile(space, buffer, constant(0), elements(dim(1)), type);
         totals.push_back(fragments.reduced(builder(), loc, sum, parts));
       }
       Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(own[0]),
@@ -181,23 +172,22 @@ void RowEmitter::emit(const llvm::DenseMap<const RowSum *, Value> &beginnings) {
 /// What subgroup number `subgroup` adds to the row at the current position: into the results, or into `shared`. Rows of
 /// unknown pitch have two versions, for pitches that keep vectors aligned and for others.
 void RowEmitter::row(AffineExpr subgroup, ArrayRef<Value> shared) {
-  if (pitches.empty())
-    return rowInVectors(subgroup, shared);
-  Value multiples, zero = arith::ConstantIndexOp::create(builder(), loc, 0);
-  for (Value pitch : pitches) {
-    Value rest =
-        arith::RemUIOp::create(builder(), loc, pitch, arith::ConstantIndexOp::create(builder(), loc, plan.vector));
-    Value none = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, rest, zero);
-    multiples = multiples ? arith::AndIOp::create(builder(), loc, multiples, none).getResult() : none;
-  }
-  auto versions = scf::IfOp::create(builder(), loc, multiples, /*withElseRegion=*/true);
-  for (bool inVectors : {true, false}) {
-    OpBuilder::InsertionGuard guard(builder());
-    builder().setInsertionPointToStart(inVectors ? versions.thenBlock() : versions.elseBlock());
-    vector = inVectors ? plan.vector : 1;
-    pitchesAreMultiples = inVectors;
+  const unsigned tests = !pitches.empty();
+  auto areMultiples = [&](unsigned) {
+    Value multiples, zero = arith::ConstantIndexOp::create(builder(), loc, 0);
+    for (Value pitch : pitches) {
+      Value rest =
+          arith::RemUIOp::create(builder(), loc, pitch, arith::ConstantIndexOp::create(builder(), loc, plan.vector));
+      Value none = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, rest, zero);
+      multiples = multiples ? arith::AndIOp::create(builder(), loc, multiples, none).getResult() : none;
+    }
+    return multiples;
+  };
+  emitBranches(builder(), loc, tests, areMultiples, [&](unsigned version) {
+    pitchesAreMultiples = version < tests;
+    vector = tests && !pitchesAreMultiples ? 1 : plan.vector;
     rowInVectors(subgroup, shared);
-  }
+  });
 }
 
 /// One version of it.
@@ -213,7 +203,7 @@ void RowEmitter::rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared) {
       finish(rows.sums[i], total);
       continue;
     }
-    storeTile(space, total, shared[i], subgroup, AffineMap::get(2, 0, constant(0)));
+    storeTile(space, total, shared[i], subgroup, elements(constant(0)));
   }
 }
 
@@ -238,8 +228,7 @@ Value RowEmitter::load(const Access &access, tile::FragmentType type, const Tile
 /// One subgroup's width of the row from `column` on.
 SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
   space.at[rows.lane] = column;
-  auto extent = dyn_cast<AffineConstantExpr>(space.extent(rows.lane));
-  bool whole = extent && extent.getValue() % (width * plan.subgroups) == 0;
+  const bool whole = divides(rows.lane, width * plan.subgroups);
   TileAxes axes{{}, rows.lane};
   SmallVector<Value> inputs(sums);
   Value left;

@@ -15,13 +15,14 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/CostModel/Schedules/Candidates.h"
 #include "core/Transforms/Lower/Lanes/LaneCopy.h"
 #include "core/Transforms/Nests/TransposeTiles.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/Utils/IterationSpace.h"
 #include "core/Transforms/Utils/NestBody.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
+#include "core/Transforms/Utils/TileAccess.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,18 +41,14 @@ using namespace tilewright;
 
 namespace {
 
-class Emitter {
+class Emitter : NestWriter {
 public:
   Emitter(OpBuilder &builder, const Transposition &task, const LaneHierarchy &hierarchy, const TransposePlan &plan)
-      : task(task), nest(task.nest), hierarchy(hierarchy), loc(task.nest.root().getLoc()), space(builder, loc),
+      : NestWriter(builder, task.nest.root().getLoc()), task(task), nest(task.nest), hierarchy(hierarchy),
         shape(plan.shape), firstOf(task.nest.depth()), buffers(plan.buffers), result(plan.result) {}
   void emit();
 
 private:
-  OpBuilder &builder() { return space.builder; }
-  MLIRContext *context() { return builder().getContext(); }
-  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context()); }
-  AffineExpr dim(unsigned i) { return getAffineDimExpr(i, context()); }
   AffineExpr extent(unsigned d) {
     AffineExpr product = space.extent(d);
     for (unsigned other : task.merged[d])
@@ -117,8 +114,6 @@ private:
   const Transposition &task;
   const Nest &nest;
   const LaneHierarchy &hierarchy;
-  Location loc;
-  IterationSpace space;
   TileShape shape;
   SmallVector<AffineExpr> firstOf; // of the tile, per long dimension
   SmallVector<TileBuffer> buffers;
@@ -128,9 +123,8 @@ private:
 } // namespace
 
 void Emitter::allocate(TileBuffer &buffer) {
-  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length * buffer.stretch}, buffer.element,
-                              AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
-  buffer.memref = tile::AllocOp::create(builder(), loc, type, ValueRange(), buffer.arrangement);
+  buffer.memref = allocateTile(builder(), loc, {buffer.count * buffer.beside, buffer.length * buffer.stretch},
+                               buffer.element, hierarchy.scratchpad, buffer.arrangement);
 }
 
 void Emitter::forAll(ArrayRef<unsigned> dims, llvm::function_ref<void()> body) {
@@ -153,8 +147,7 @@ int64_t Emitter::numberOf(ArrayRef<unsigned> dims) {
 //===-- Code --------------------------------------------------------------===//
 
 void Emitter::emit() {
-  for (AffineForOp loop : nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(nest.loops);
   SmallVector<AffineExpr> grid;
   if (!task.outer.empty()) {
     AffineExpr outer = constant(1);
@@ -213,11 +206,11 @@ SmallVector<Value> Emitter::copies(const StagedLoad &staged, TileBuffer &buffer)
       auto [map, operands] = space.address(load, run.inner, constant(first));
       auto [valid, validOperands] =
           space.map({buffer.beside > 1 ? left(other) : constant(1), left(run.wide) * run.factor - constant(first)});
-      AffineMap to = AffineMap::get(
-          0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first * buffer.stretch)}, context());
-      auto copy = tile::CopyOp::create(builder(), loc, load.memref, map, operands,
-                                       AffineMap::get(2, 0, from, context()), buffer.memref, to, ValueRange(),
-                                       AffineMap::get(2, 0, {dim(0), dim(1) * buffer.stretch}, context()),
+      AffineMap to =
+          AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first * buffer.stretch)},
+                         builder().getContext());
+      auto copy = tile::CopyOp::create(builder(), loc, load.memref, map, operands, elements(from), buffer.memref, to,
+                                       ValueRange(), elements({dim(0), dim(1) * buffer.stretch}),
                                        {buffer.beside, chunk}, valid, validOperands);
       copy->setAttr(partsAttr, builder().getUnitAttr());
       if (buffer.narrow)
@@ -238,17 +231,12 @@ void Emitter::compute(AffineExpr subgroup) {
   if (task.rows)
     space.at[*task.rows] = firstOf[*task.rows] + firstRow;
   space.at[task.columns] = firstOf[task.columns] + firstColumn;
-  auto [validMap, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) - firstColumn});
-  AffineMapAttr valid = AffineMapAttr::get(validMap);
+  const TileAxes axes{task.rows, task.columns, left(task.rows) - firstRow, left(task.columns) - firstColumn};
   auto inside = [&](const TileBuffer &buffer) {
     SmallVector<AffineExpr> first = place(buffer, firstRow, firstColumn);
     for (auto [at, shorts] : llvm::zip(first, placeOfShorts(buffer)))
       at = at + shorts;
-    AffineMap elements = AffineMap::get(2, 0, place(buffer, dim(0), dim(1)), context());
-    return std::pair(space.map(first), AffineMapAttr::get(elements));
-  };
-  auto elements = [&](const Access &access) {
-    return AffineMapAttr::get(AffineMap::get(2, 0, steps(access, dim(0), dim(1)), context()));
+    return std::pair(first, elements(place(buffer, dim(0), dim(1))));
   };
   const Access &store = nest.stores.front();
   Value stored = cast<AffineStoreOp>(store.op).getValueToStore();
@@ -261,13 +249,10 @@ void Emitter::compute(AffineExpr subgroup) {
       if (staged != task.staged.end()) {
         const TileBuffer &buffer = buffers[staged - task.staged.begin()];
         auto [at, along] = inside(buffer);
-        inputs.push_back(tile::LoadOp::create(builder(), loc, type, buffer.memref, at.second,
-                                              AffineMapAttr::get(at.first), along, AffineMapAttr(), ValueRange()));
-        continue;
+        inputs.push_back(loadTile(space, buffer.memref, at, along, type));
+      } else {
+        inputs.push_back(loadTile(space, load, type, axes));
       }
-      auto [map, operands] = space.address(load);
-      inputs.push_back(tile::LoadOp::create(builder(), loc, type, load.memref, operands, AffineMapAttr::get(map),
-                                            elements(load), valid, validOperands));
     }
     auto computed =
         tile::MapOp::create(builder(), loc, TypeRange(fragment(stored.getType(), rows, columns, shape.near)), inputs,
@@ -279,13 +264,10 @@ void Emitter::compute(AffineExpr subgroup) {
                             });
     if (result) {
       auto [at, along] = inside(*result);
-      tile::StoreOp::create(builder(), loc, computed.getResult(0), result->memref, at.second,
-                            AffineMapAttr::get(at.first), along, AffineMapAttr(), ValueRange(), UnitAttr());
-      return;
+      storeTile(space, computed.getResult(0), result->memref, at, along);
+    } else {
+      storeTile(space, computed.getResult(0), store, axes);
     }
-    auto [map, operands] = space.address(store);
-    tile::StoreOp::create(builder(), loc, computed.getResult(0), store.memref, operands, AffineMapAttr::get(map),
-                          elements(store), valid, validOperands, UnitAttr());
   });
 }
 
@@ -305,24 +287,26 @@ void Emitter::leave(AffineExpr subgroup) {
     for (int64_t begin = 0; begin < result->length; begin += chunk) {
       AffineExpr first = task.rows ? constant(begin) : subgroup * columns + begin;
       tile::FragmentType type = fragment(result->element, rows, columns, 1);
-      auto [from, fromOperands] =
-          space.map({(result->beside > 1 ? firstRow : constant(0)) + numberOf(result->others) * result->beside,
-                     first * result->stretch});
-      AffineExpr row = result->beside > 1 ? dim(0) : constant(0);
-      Value loaded =
-          tile::LoadOp::create(builder(), loc, type, result->memref, fromOperands, AffineMapAttr::get(from),
-                               AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1) * result->stretch}, context())),
-                               AffineMapAttr(), ValueRange());
+      const bool hasRows = result->beside > 1;
+      Value loaded = loadTile(
+          space, result->memref,
+          {(hasRows ? firstRow : constant(0)) + numberOf(result->others) * result->beside, first * result->stretch},
+          elements({hasRows ? dim(0) : constant(0), dim(1) * result->stretch}), type);
       auto [valid, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) * run.factor - first});
       auto [map, operands] = space.address(store, run.inner, first);
       tile::StoreOp::create(builder(), loc, loaded, store.memref, operands, AffineMapAttr::get(map),
-                            AffineMapAttr::get(AffineMap::get(2, 0, to, context())), AffineMapAttr::get(valid),
-                            validOperands, UnitAttr());
+                            AffineMapAttr::get(elements(to)), AffineMapAttr::get(valid), validOperands, UnitAttr());
     }
   });
 }
 
 namespace {
+struct PlannedTransposition {
+  std::unique_ptr<Transposition> task;
+  TransposePlan plan;
+  double clocks = 0;
+};
+
 struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTransposesToLanes> {
   void runOnOperation() override {
     bool refused = false;
@@ -338,24 +322,20 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
         return;
       }
       OpBuilder builder(root);
-      std::unique_ptr<Transposition> task;
-      std::optional<TransposePlan> plan;
+      PlanSearch<PlannedTransposition, &PlannedTransposition::clocks> search(nullptr, betterTile);
       for (int64_t least : longTrips(root, hierarchy.lanes)) {
         std::unique_ptr<Transposition> found =
             recognizeTransposition(root, hierarchy.lanes, least, hierarchy.sectorBytes);
         if (!found)
           continue;
-        std::optional<TransposePlan> now =
-            planTransposition(*found, *target.chip, hierarchy, *shared, **ops, root.getContext());
-        if (!now || (plan && now->shape.clocks >= plan->shape.clocks * (1 - 1e-6)))
-          continue;
-        task = std::move(found);
-        plan = std::move(now);
+        if (std::optional<TransposePlan> plan =
+                planTransposition(*found, *target.chip, hierarchy, *shared, **ops, root.getContext()))
+          search.keep({std::move(found), *plan, plan->shape.clocks});
       }
-      if (!plan)
+      if (!search.best)
         return;
       logNestTime(root, *target.chip);
-      Emitter(builder, *task, hierarchy, *plan).emit();
+      Emitter(builder, *search.best->task, hierarchy, search.best->plan).emit();
       root.erase();
     };
     if (failed(overLaneNests(getOperation(), map)) || refused)

@@ -25,8 +25,7 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 void RowProgramEmitter::emit() {
-  for (AffineForOp loop : program.loops())
-    space.addDimension(loop);
+  space.addDimensions(program.loops());
   AffineExpr all = constant(1);
   for (unsigned dim = 0; dim < program.outer(); ++dim)
     all = all * space.extent(dim);
@@ -94,8 +93,7 @@ void RowProgramEmitter::runPhase() {
   }
   for (auto [sum, value] : llvm::zip_equal(sums, totals)) {
     Value total = fragments.reduced(builder(), loc, *sum, value);
-    storeTile(space, total, parts[sum], {own, subgroup},
-              AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext()));
+    storeTile(space, total, parts[sum], {own, subgroup}, elements({constant(0), constant(0)}));
   }
 }
 
@@ -112,9 +110,7 @@ void RowProgramEmitter::computeScalars(RowStep &step) {
 }
 
 Value RowProgramEmitter::allocate(int64_t columns, Type element) {
-  auto place = builder().getStringAttr(hierarchy.scratchpad);
-  auto type = MemRefType::get({plan.rows, columns}, element, AffineMap(), place);
-  return tile::AllocOp::create(builder(), loc, type, ValueRange(), tile::ArrangementAttr());
+  return allocateTile(builder(), loc, {plan.rows, columns}, element, hierarchy.scratchpad);
 }
 
 void RowProgramEmitter::allocateBuffers() {

@@ -31,20 +31,18 @@
 namespace tilewright {
 
 /// Writes the grid of `program` at the builder's place.
-class RowProgramEmitter {
+class RowProgramEmitter : NestWriter {
 public:
   RowProgramEmitter(mlir::OpBuilder &builder, const RowProgram &program, const RowProgramPlan &plan,
                     const LaneHierarchy &hierarchy)
-      : program(program), plan(plan), hierarchy(hierarchy), loc(program.steps.front()->nest().root().getLoc()),
-        space(builder, loc), fragments{hierarchy.lanes}, width(hierarchy.lanes * plan.elements) {
+      : NestWriter(builder, program.steps.front()->nest().root().getLoc()), program(program), plan(plan),
+        hierarchy(hierarchy), fragments{hierarchy.lanes}, width(hierarchy.lanes * plan.elements) {
     llvm::SmallVector<const RowStep *> again;
     uses = program.uses(plan.computesAgain ? &again : nullptr);
   }
   void emit();
 
 private:
-  mlir::OpBuilder &builder() { return space.builder; }
-  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, builder().getContext()); }
   /// Elements of one subgroup in one segment.
   tile::FragmentType rowOf(mlir::Type element) { return fragments.row(element, plan.elements, plan.vector); }
   /// A buffer of the block with `columns` for each of its rows.
@@ -87,15 +85,11 @@ private:
   /// What exists of the subgroup's elements; null: all.
   TileAxes axes() const;
   /// Columns of a fragment along a row of a buffer.
-  mlir::AffineMap alongBuffer() {
-    return mlir::AffineMap::get(2, 0, {constant(0), builder().getAffineDimExpr(1)}, builder().getContext());
-  }
+  mlir::AffineMap alongBuffer() const { return elements({constant(0), dim(1)}); }
 
   const RowProgram &program;
   const RowProgramPlan &plan;
   const LaneHierarchy &hierarchy;
-  mlir::Location loc;
-  IterationSpace space;
   RowFragments fragments;
   int64_t width; // elements of one subgroup in one segment
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses;

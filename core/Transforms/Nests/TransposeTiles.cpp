@@ -195,7 +195,7 @@ void Planner::arrange(TileBuffer &buffer) {
       candidate = nullptr;
     bool meets = false;
     std::optional<double> taken = clocksOf(buffer, candidate, bestMeets, meets);
-    if (taken && (meets < bestMeets || *taken < best.clocks * (1 - 1e-6))) {
+    if (taken && (meets < bestMeets || *taken < best.clocks * betterTile)) {
       bestMeets = meets;
       best = buffer;
       best.clocks = *taken;
@@ -318,7 +318,7 @@ std::optional<TransposePlan> Planner::plan() {
   // dimensions inside it is as long with fewer iterations of the long one.
   int64_t side = std::max(hierarchy.lanes, memory.banks * memory.bankBytes / narrowest);
   bool smaller = !task.shorts.empty();
-  PlanSearch<TileShape, &TileShape::clocks> search(nullptr, /*part=*/1 - 1e-6);
+  PlanSearch<TileShape, &TileShape::clocks> search(nullptr, betterTile);
   auto consider = [&](int64_t rows, int64_t columns, int64_t subgroups) {
     for (int64_t near = 1; near == 1 || (smaller && near * narrowest <= memory.bankBytes); near *= 2) {
       if (rows * columns < hierarchy.lanes * near * subgroups || (near > 1 && !mayTakeNear(near)))

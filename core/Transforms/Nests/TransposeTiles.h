@@ -22,6 +22,9 @@
 
 namespace tilewright {
 
+/// A tile or an arrangement is better if it takes less than this part of the clocks of another one.
+inline constexpr double betterTile = 1 - 1e-6;
+
 /// How a block shares a tile out, in iterations of the long dimensions.
 struct TileShape {
   int64_t rows = 1, columns = 1, subgroups = 1;

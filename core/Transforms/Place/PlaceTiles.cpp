@@ -16,6 +16,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/ArrayNests.h"
 #include "core/Transforms/Utils/RequireTarget.h"
+#include "core/Transforms/Utils/TileAccess.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -224,10 +225,8 @@ void Placer::moveLocalBuffers() {
     if (!type.hasStaticShape() || !isPlain)
       continue;
     OpBuilder builder(op);
-    auto near =
-        MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(memory->name));
     op.getResult().replaceAllUsesWith(
-        tile::AllocOp::create(builder, op.getLoc(), near, ValueRange(), tile::ArrangementAttr()).getResult());
+        allocateTile(builder, op.getLoc(), type.getShape(), type.getElementType(), memory->name));
     op.erase();
   }
 }
@@ -283,8 +282,7 @@ Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, const M
     return buffer = memref::AllocOp::create(builder, placed.memref.getLoc(), MemRefType::get(shape, element),
                                             builder.getI64IntegerAttr(memory.lineBytes));
   }
-  auto type = MemRefType::get(shape, element, AffineMap(), builder.getStringAttr(memory.name));
-  return buffer = tile::AllocOp::create(builder, placed.memref.getLoc(), type, ValueRange(), tile::ArrangementAttr());
+  return buffer = allocateTile(builder, placed.memref.getLoc(), shape, element, memory.name);
 }
 
 LogicalResult Placer::place(Block &block, int64_t at) {

@@ -213,9 +213,7 @@ bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) {
 void ChainScheduler::price(NestRange &range) {
   std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
   llvm::erase_if(tilings, [&](const Tiling &each) {
-    return forcedValue(forced, "chain_rows").value_or(each.tile) != each.tile ||
-           forcedValue(forced, "chain_step").value_or(each.step) != each.step ||
-           forcedValue(forced, "chain_parts").value_or(each.parts) != each.parts;
+    return !agree(forced, {{"chain_rows", each.tile}, {"chain_step", each.step}, {"chain_parts", each.parts}});
   });
   if (!times.blocks) {
     price(range, tilings);

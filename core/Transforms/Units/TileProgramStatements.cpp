@@ -24,8 +24,7 @@ using namespace tilewright;
 
 TileProgramWriter::Place::Place(TileProgramWriter &emitter, const TileStatement &statement)
     : space(emitter.builder, emitter.loc), statement(statement), plan(emitter.p) {
-  for (AffineForOp loop : statement.nest.loops)
-    space.addDimension(loop, emitter.values);
+  space.addDimensions(statement.nest.loops, emitter.values);
   firstRow = space.define(emitter.subgroup) * (plan.unitRows * plan.rowsOfUnit());
 }
 
@@ -42,11 +41,6 @@ tile::FragmentType TileProgramWriter::typeOf(Type element, bool hasColumns) cons
     return tile::FragmentType::get(unit.m, unit.n, element, unit.c.layout);
   return tile::FragmentType::get(p.transposed ? 1 : unit.m, p.transposed ? unit.n : 1, element,
                                  layoutOfRows(unit.c.layout, p.transposed));
-}
-
-tile::FragmentType TileProgramWriter::operandType(const UnitOperand &own, const ContractionOperand &operand) const {
-  Type element = own.element == ElementKind::TF32 ? operand.element : elementType(own.element, loc.getContext());
-  return tile::FragmentType::get(own.rows, own.cols, element, own.layout);
 }
 
 /// `access` in the loops that are being written, `steps` iterations of `ahead` later.

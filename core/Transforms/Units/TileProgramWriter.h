@@ -87,7 +87,9 @@ private:
   static mlir::Operation *rootOf(const TileStatement &statement) {
     return mlir::affine::AffineForOp(statement.nest.loops.front());
   }
-  tile::FragmentType operandType(const UnitOperand &own, const ContractionOperand &operand) const;
+  static tile::FragmentType operandType(const UnitOperand &own, const ContractionOperand &operand) {
+    return fragmentOf(own, elementIn(own, operand.element));
+  }
   mlir::Value argument(const TileStatement &statement, const Access &load, int64_t row, int64_t column);
   llvm::SmallVector<mlir::Value> compute(const TileStatement &statement, llvm::ArrayRef<mlir::Value> results,
                                          int64_t row, int64_t column);

@@ -43,11 +43,14 @@ IterationSpace::IterationSpace(OpBuilder &builder, Location loc)
     allocateAfter = &*std::prev(builder.getInsertionPoint());
 }
 
-void IterationSpace::addDimension(AffineForOp loop, const IRMapping &values) {
+void IterationSpace::addDimensions(ArrayRef<AffineForOp> loops, const IRMapping &values) {
   MLIRContext *context = builder.getContext();
-  if (loop.hasConstantUpperBound()) {
-    extents.push_back(getAffineConstantExpr(std::max<int64_t>(loop.getConstantUpperBound(), 0), context));
-  } else {
+  for (AffineForOp loop : loops) {
+    at.push_back(getAffineConstantExpr(0, context));
+    if (loop.hasConstantUpperBound()) {
+      extents.push_back(getAffineConstantExpr(std::max<int64_t>(loop.getConstantUpperBound(), 0), context));
+      continue;
+    }
     SmallVector<Value> operands;
     for (Value operand : loop.getUpperBoundOperands())
       operands.push_back(values.lookupOrDefault(operand));
@@ -66,7 +69,6 @@ void IterationSpace::addDimension(AffineForOp loop, const IRMapping &values) {
     if (found == sizes.end())
       sizes.push_back(size);
   }
-  at.push_back(getAffineConstantExpr(0, context));
 }
 
 AffineExpr IterationSpace::define(Value value) {

@@ -36,8 +36,8 @@ class IterationSpace {
 public:
   IterationSpace(mlir::OpBuilder &builder, mlir::Location loc);
 
-  /// Appends a dimension that runs like `loop`; `values`: what operands of its bound have become.
-  void addDimension(mlir::affine::AffineForOp loop, const mlir::IRMapping &values = {});
+  /// Appends dimensions that run like `loops`; `values`: what operands of their bounds have become.
+  void addDimensions(llvm::ArrayRef<mlir::affine::AffineForOp> loops, const mlir::IRMapping &values = {});
   mlir::AffineExpr extent(unsigned dim) const { return extents[dim]; }
 
   /// A value that holds for the whole nest as an expression; call it outside of all loops.

@@ -37,26 +37,31 @@ void tilewright::emitVersions(OpBuilder &builder, Location loc, const Nest &nest
   if (versions == 1)
     return emit(0);
   IterationSpace space(builder, loc);
-  for (affine::AffineForOp loop : nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(nest.loops);
   Value chosen = versionOf(space, tests, 0);
-  OpBuilder::InsertionGuard guard(builder);
-  for (unsigned version = 0; version + 1 < versions; ++version) {
+  auto isChosen = [&](unsigned version) -> Value {
     Value number = arith::ConstantIndexOp::create(builder, loc, version);
-    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, chosen, number);
-    auto branch = scf::IfOp::create(builder, loc, isThis, /*withElseRegion=*/true);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    emit(version);
-    builder.setInsertionPointToStart(branch.elseBlock());
-  }
-  emit(versions - 1);
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, chosen, number);
+  };
+  emitBranches(builder, loc, versions - 1, isChosen, emit);
 }
 
-void tilewright::emitByWholeTiles(OpBuilder &builder, Location loc, const Nest &nest,
-                                  ArrayRef<std::pair<unsigned, int64_t>> tiles, function_ref<void(bool)> emit) {
+void tilewright::emitBranches(OpBuilder &builder, Location loc, unsigned count, function_ref<Value(unsigned)> condition,
+                              function_ref<void(unsigned)> emit) {
+  OpBuilder::InsertionGuard guard(builder);
+  for (unsigned i = 0; i < count; ++i) {
+    auto branch = scf::IfOp::create(builder, loc, condition(i), /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emit(i);
+    builder.setInsertionPointToStart(branch.elseBlock());
+  }
+  emit(count);
+}
+
+Value tilewright::areWhole(OpBuilder &builder, Location loc, const Nest &nest,
+                           ArrayRef<std::pair<unsigned, int64_t>> tiles) {
   IterationSpace space(builder, loc);
-  for (affine::AffineForOp loop : nest.loops)
-    space.addDimension(loop);
+  space.addDimensions(nest.loops);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0), isWhole;
   auto require = [&](arith::CmpIPredicate predicate, AffineExpr expr) {
     Value holds = arith::CmpIOp::create(builder, loc, predicate, space.value(expr), zero);
@@ -66,10 +71,5 @@ void tilewright::emitByWholeTiles(OpBuilder &builder, Location loc, const Nest &
     require(arith::CmpIPredicate::eq, space.extent(dim) % tile);
     require(arith::CmpIPredicate::sgt, space.extent(dim));
   }
-  auto branch = scf::IfOp::create(builder, loc, isWhole, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  for (bool whole : {true, false}) {
-    builder.setInsertionPointToStart(whole ? branch.thenBlock() : branch.elseBlock());
-    emit(whole);
-  }
+  return isWhole;
 }

@@ -32,10 +32,14 @@ namespace tilewright {
 void emitVersions(mlir::OpBuilder &builder, mlir::Location loc, const Nest &nest, llvm::ArrayRef<SizeTest> tests,
                   unsigned versions, llvm::function_ref<void(unsigned)> emit);
 
-/// A branch for sizes that are multiples of a tile's, and not 0, in each of `tiles` (loops of `nest`, elements), and
-/// one for all others; `emit` writes either.
-void emitByWholeTiles(mlir::OpBuilder &builder, mlir::Location loc, const Nest &nest,
-                      llvm::ArrayRef<std::pair<unsigned, int64_t>> tiles, llvm::function_ref<void(bool)> emit);
+/// Branches at the builder's insertion point: of `count` conditions, each asked for where those before it fail, the
+/// number of the first that holds is written by `emit`, and `count` where none does.
+void emitBranches(mlir::OpBuilder &builder, mlir::Location loc, unsigned count,
+                  llvm::function_ref<mlir::Value(unsigned)> condition, llvm::function_ref<void(unsigned)> emit);
+
+/// Whether sizes are multiples of a tile's, and not 0, in each of `tiles` (loops of `nest`, elements), one at least.
+mlir::Value areWhole(mlir::OpBuilder &builder, mlir::Location loc, const Nest &nest,
+                     llvm::ArrayRef<std::pair<unsigned, int64_t>> tiles);
 
 } // namespace tilewright
 

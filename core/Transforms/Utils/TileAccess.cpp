@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/TileAccess.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Utils/NestBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -43,6 +44,22 @@ static std::pair<AffineMap, SmallVector<Value>> validOf(IterationSpace &space, c
 }
 
 static AffineMapAttr attributeOf(AffineMap map) { return map ? AffineMapAttr::get(map) : AffineMapAttr(); }
+
+tile::FragmentType fragmentOf(const UnitOperand &operand, Type element) {
+  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
+                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
+}
+
+Type elementIn(const UnitOperand &operand, Type memory) {
+  return operand.element == ElementKind::TF32 ? memory : elementType(operand.element, memory.getContext());
+}
+
+Value allocateTile(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape, Type element, StringRef memory,
+                   tile::ArrangementAttr arrangement, bool overlays) {
+  auto type = MemRefType::get(shape, element, AffineMap(), builder.getStringAttr(memory));
+  return tile::AllocOp::create(builder, loc, type, ValueRange(), arrangement,
+                               overlays ? builder.getUnitAttr() : UnitAttr());
+}
 
 Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes,
                bool reread) {

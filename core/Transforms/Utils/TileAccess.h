@@ -18,6 +18,7 @@
 
 #include "core/Transforms/Utils/IterationSpace.h"
 #include "dialects/Tile/TileDialect.h"
+#include "tilewright/TargetDescription.h"
 
 namespace tilewright {
 
@@ -30,6 +31,16 @@ struct TileAxes {
 
 /// By how much row d0 and column d1 move the indices of `access`, which is linear in both dimensions.
 mlir::AffineMap elementsOf(const Access &access, std::optional<unsigned> row, std::optional<unsigned> col);
+
+/// A unit's fragment of these elements.
+tile::FragmentType fragmentOf(const UnitOperand &operand, mlir::Type element);
+/// What elements of this type are in a fragment: a unit that reads fewer of their bits takes them as they are.
+mlir::Type elementIn(const UnitOperand &operand, mlir::Type memory);
+
+/// A buffer for tiles in the memory of this name.
+mlir::Value allocateTile(mlir::OpBuilder &builder, mlir::Location loc, llvm::ArrayRef<int64_t> shape,
+                         mlir::Type element, llvm::StringRef memory, tile::ArrangementAttr arrangement = {},
+                         bool overlays = false);
 
 /// The fragment of `access` at the current position; `reread` as tile.load has it.
 mlir::Value loadTile(IterationSpace &space, const Access &access, tile::FragmentType type, const TileAxes &axes,
@@ -55,6 +66,27 @@ mlir::Value combineTiles(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 mlir::Value combineTiles(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange fragments,
                          mlir::Operation *how);
 mlir::Value addTiles(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
+
+/// What the emitters of nests begin with, whatever runs them: the space of the nest, and expressions over it.
+class NestWriter {
+protected:
+  NestWriter(mlir::OpBuilder &builder, mlir::Location loc) : space(builder, loc), loc(loc) {}
+
+  mlir::OpBuilder &builder() const { return space.builder; }
+  mlir::AffineExpr constant(int64_t value) const { return builder().getAffineConstantExpr(value); }
+  mlir::AffineExpr dim(unsigned i) const { return builder().getAffineDimExpr(i); }
+  /// Whether dimension `d` has a known size, a multiple of `step`.
+  bool divides(unsigned d, int64_t step) const {
+    return llvm::isa<mlir::AffineConstantExpr>(space.extent(d)) && space.extent(d).isMultipleOf(step);
+  }
+  /// A map of row d0 and column d1 of a tile.
+  mlir::AffineMap elements(llvm::ArrayRef<mlir::AffineExpr> results) const {
+    return mlir::AffineMap::get(2, 0, results, builder().getContext());
+  }
+
+  IterationSpace space;
+  mlir::Location loc;
+};
 
 } // namespace tilewright
 

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Lower/Engines/EngineCommands.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Machine/ExternalCall.h"
 #include "core/Transforms/Lower/Engines/EngineNumbers.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -56,7 +57,7 @@ EngineWriter::EngineWriter(func::FuncOp function, const TargetDescription &chip,
 
 Value EngineWriter::commit(OpBuilder &builder, Operation *op, EngineCommand engine) {
   Location loc = op->getLoc();
-  call(builder, op, ("tilewright.primitive.commit_" + nameOf(engine)).str(), {}, {});
+  call(builder, op, (primitivePrefix + "commit_" + nameOf(engine)).str(), {}, {});
   Value counter = issued[int(engine)];
   Value number = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), counter);
   number = arith::AddIOp::create(builder, loc, number, arith::ConstantIntOp::create(builder, loc, 1, 32));
@@ -66,7 +67,7 @@ Value EngineWriter::commit(OpBuilder &builder, Operation *op, EngineCommand engi
 
 void EngineWriter::wait(OpBuilder &builder, Location loc, EngineCommand engine, Value number) {
   Value all = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), issued[int(engine)]);
-  call(builder, function, ("tilewright.primitive.wait_" + nameOf(engine)).str(), {},
+  call(builder, function, (primitivePrefix + "wait_" + nameOf(engine)).str(), {},
        arith::SubIOp::create(builder, loc, all, number).getResult());
 }
 
@@ -151,7 +152,7 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
                          Value later = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ne, point[2], zero);
                          operands.push_back(arith::OrIOp::create(inner, loc, op.getAccumulate(), later));
                        }
-                       call(inner, op, "tilewright.unit." + unit->name, {}, operands);
+                       call(inner, op, (unitPrefix + unit->name).str(), {}, operands);
                      });
   return commit(builder, op, EngineCommand::Unit);
 }

@@ -15,6 +15,7 @@
 #include "core/Analysis/KnownMultiple.h"
 #include "core/Analysis/Nest.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Machine/ExternalCall.h"
 #include "core/Transforms/Lower/Engines/EngineNumbers.h"
 #include "core/Transforms/Lower/Engines/TileMover.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
@@ -138,7 +139,7 @@ void TileMover::issue(OpBuilder &builder, StringRef name, ValueRange operands, V
 void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, EngineCommand engine) {
   Side from = side(builder, true), to = side(builder, false);
   int64_t elementBytes = form.tile.elementBytes, burst = plan.engine->burstBytes / elementBytes * elementBytes;
-  std::string name = ("tilewright.primitive." + nameOf(engine) + "_2d").str();
+  std::string name = (primitivePrefix + nameOf(engine) + "_2d").str();
   // `count` elements in pieces no longer than a burst: `give` gets the offset of each and its bytes.
   auto pieces = [&](OpBuilder &b, int64_t full, Value count, bool part,
                     function_ref<void(Numbers &, int64_t, Value)> give) {

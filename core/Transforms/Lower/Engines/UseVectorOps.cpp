@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Engines/UseVectorOps.h"
+#include "core/Machine/ExternalCall.h"
 #include "core/Transforms/Lower/Engines/Requantisation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -32,7 +33,7 @@ static void rewrite(arith::FPToSIOp op, const Requantisation &chain, const Vecto
     operands.push_back(chain.scale ? chain.scale : splat(1));
   if (record.zeroPoint)
     operands.push_back(chain.zeroPoint ? chain.zeroPoint : splat(0));
-  std::string name = "tilewright.vector." + record.name + "." + std::to_string(type.getNumElements());
+  std::string name = (vectorPrefix + record.name + "." + Twine(type.getNumElements())).str();
   if (!module.lookupSymbol(name)) {
     OpBuilder top = OpBuilder::atBlockEnd(module.getBody());
     func::FuncOp::create(top, loc, name, top.getFunctionType(TypeRange(operands), type)).setPrivate();

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ExternalCall.h"
 #include "core/Transforms/Lower/Engines/EngineCommands.h"
 #include "core/Transforms/Lower/Engines/Requantisation.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
@@ -165,7 +166,7 @@ scf::ForOp LoopDistribution::distribute() {
         SmallVector<Value> addresses{pointerOf(outer, loc, results)};
         for (const Operand &operand : operands)
           addresses.push_back(pointerOf(outer, loc, operand.array));
-        EngineWriter::call(outer, end, "tilewright.vector." + record.name, {}, addresses);
+        EngineWriter::call(outer, end, (vectorPrefix + record.name).str(), {}, addresses);
         each([&](OpBuilder &inner, IRMapping &mapping, Value lane) {
           for (Operation &op : loop.getBody()->without_terminator()) {
             if (&op != end) {

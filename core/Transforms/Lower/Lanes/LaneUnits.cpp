@@ -16,6 +16,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ExternalCall.h"
 #include "core/Machine/LaneChecks.h"
 #include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
@@ -184,7 +185,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
   } else {
     result.push_back(value(op.getC()).getType());
   }
-  std::string name = ("tilewright.unit." + op.getUnit()).str();
+  std::string name = (unitPrefix + op.getUnit()).str();
   if (!module.lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());

@@ -23,16 +23,13 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LOWER_UNITS_UNITREGISTERS_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LOWER_UNITS_UNITREGISTERS_H
 
+#include "core/Machine/ExternalCall.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/TargetDescription.h"
 
 namespace tilewright {
-
-inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.";
-inline constexpr llvm::StringLiteral registerPrefix = "tilewright.register.";
-inline constexpr llvm::StringLiteral statePrefix = "tilewright.state.";
 
 /// The register class of that name among the operands of the chip's units; null if there is none.
 const OpaqueRegister *findRegisterClass(const TargetDescription &target, llvm::StringRef name);

@@ -112,6 +112,43 @@ func.func @no_part() {
 
 // -----
 
+// Fields of decisions that are taken for blocks of lanes say so elsewhere.
+module attributes {tilewright.target = "cpu:zen4", tilewright.force = "split_k=4"} {
+// expected-error@+1 {{plan field 'split_k' is for chips with blocks of lanes; cpu:zen4 has none}}
+func.func @no_blocks_share_a_sum() {
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4", tilewright.force = "rows=4,transpose_before=1"} {
+// expected-error@+1 {{plan field 'transpose_before' is for chips with blocks of lanes; cpu:zen4 has none}}
+func.func @no_launch_before() {
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4", tilewright.force = "chain_rows=64,chain_stages=3"} {
+// expected-error@+1 {{plan field 'chain_stages' is for chips with blocks of lanes; cpu:zen4 has none}}
+func.func @no_program_of_tiles() {
+  return
+}
+}
+
+// -----
+
+// Tiles of chains there are.
+module attributes {tilewright.target = "cpu:zen4", tilewright.force = "chain_rows=64,chain_step=32,rows=4"} {
+func.func @tiles() {
+  return
+}
+}
+
+// -----
+
 // One message for all functions of a module.
 module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_x=4"} {
 // expected-error@+1 {{unknown plan field 'block_x'}}
