@@ -105,6 +105,7 @@ NOTES = """
    found nothing.
 6. *No question is asked for each operation that has one answer for its type.* The alignment of a vector's access and
    whether a type holds bf16 are known by type, and greedy rewriting leaves blocks alone where no rewrite depends on them.
+   The points of a layout, the vector accesses of a fragment to an array and the unit of a name are found once.
 7. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
    what its operands take is asked only where the bound is below the best plan so far. Within a stage a question that was
    asked before has the answer of then (`core/CostModel/Schedules/KnownPlans.h`): equal products, and passes that plan the
@@ -139,6 +140,13 @@ NOTES = """
    operations of few kinds: 10 million instructions of the pass instead of 183 million.
 13. *Passes look at users, not at all nests.* `fuse-nests` asks what one of two loops touches that grew by all that were merged
    before, and `unroll-taps` which nest of the block reads a sum: both go through the users of the smaller one's arrays.
+14. *Upstream's conversion gets what is left.* It notes operands, attributes and results of each operation that it converts.
+   `lower-tile-to-vector` goes through the program once and writes what stands for each operation of tiles. `lower-to-llvm`
+   writes calls of units, and accesses of arrays with constant strides, before it converts the rest, and looks for rewrites
+   of vectors among the operations of their dialect.
+15. *Symbols are looked for where they are named* (`core/Transforms/Utils/SymbolUsers.h`). Operations tell by an interface that
+   they name one; upstream's map searches each attribute of each operation. A kernel that one call takes, and the body of a
+   grid, move to their new place instead of being copied.
 
 ## Networks
 

@@ -14,6 +14,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/EqualFunctions.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "tilewright/Explain.h"
@@ -35,8 +36,7 @@ struct ShareKernels : tilewright::impl::ShareKernelsBase<ShareKernels> {
 
 void ShareKernels::runOnOperation() {
   ModuleOp module = getOperation();
-  SymbolTableCollection symbols;
-  SymbolUserMap users(symbols, module);
+  const SymbolUsers users(module);
   auto isShared = [&](func::FuncOp function) {
     return function.isPrivate() && !function.isExternal() &&
            (function->hasAttr(kernelAttr) || function->hasAttr(opaqueAttr)) &&

@@ -15,6 +15,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -216,8 +217,7 @@ private:
 struct ShareSizes : tilewright::impl::ShareSizesBase<ShareSizes> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    SymbolTableCollection symbols;
-    SymbolUserMap users(symbols, module);
+    const SymbolUsers users(module);
     for (auto kernel : module.getOps<func::FuncOp>()) {
       ArrayRef<Operation *> uses = users.getUsers(kernel);
       if (!isKernel(kernel) || uses.empty())

@@ -151,7 +151,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     return success();
   }
 
-  /// Makes a function of one grid.
+  /// Makes a function of one grid, which takes its body.
   FailureOr<OutlinedLaunch> launch(tile::ParallelOp grid, StringRef name, ModuleOp module,
                                    const LaneHierarchy &hierarchy, const BufferOrigins &origins) {
     Location loc = grid.getLoc();
@@ -246,7 +246,9 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
         0, 0, SmallVector<AffineExpr>(grid.getUpperBounds().getNumResults(), builder.getAffineConstantExpr(1)),
         builder.getContext())));
     builder.insert(inner);
-    grid.getBody().cloneInto(&inner.getBody(), mapping);
+    inner.getBody().takeBody(grid.getBody());
+    for (Value value : captured)
+      replaceAllUsesInRegionWith(value, mapping.lookup(value), inner.getBody());
     func::ReturnOp::create(builder, loc);
     function.setType(builder.getFunctionType(entry->getArgumentTypes(), {}));
     return result;

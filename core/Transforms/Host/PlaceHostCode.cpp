@@ -21,6 +21,7 @@
 #include "core/Transforms/Lower/LLVM/LowerAffine.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,7 +35,6 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tilewright {
@@ -78,8 +78,10 @@ static bool isRecursive(func::FuncOp function, ModuleOp module) {
   return reached.contains(function);
 }
 
-/// Replaces calls of private one-block functions by their bodies.
+/// Replaces calls of private one-block functions by their bodies, of which the only caller takes the operations
+/// themselves.
 static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
+  const SymbolUsers users(module);
   SmallVector<func::CallOp> calls;
   llvm::SetVector<Operation *> inLoops;
   function.walk([&](func::CallOp call) {
@@ -99,12 +101,24 @@ static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
       return call.emitOpError() << "of '" << call.getCallee()
                                 << "', which calls itself; the host of a program on lanes launches, branches and "
                                    "loops: write it as a loop";
+    Block &body = kernel.front();
+    if (kernel.isPrivate() && llvm::hasSingleElement(users.getUsers(kernel))) {
+      for (auto [argument, operand] : llvm::zip(body.getArguments(), call.getOperands()))
+        argument.replaceAllUsesWith(operand);
+      Operation *end = body.getTerminator();
+      call->getBlock()->getOperations().splice(call->getIterator(), body.getOperations(), body.begin(),
+                                               end->getIterator());
+      call.replaceAllUsesWith(end->getOperands());
+      call.erase();
+      kernel.erase();
+      continue;
+    }
     OpBuilder builder(call);
     IRMapping mapping;
     mapping.map(kernel.getArguments(), call.getOperands());
-    for (Operation &op : kernel.front().without_terminator())
+    for (Operation &op : body.without_terminator())
       builder.clone(op, mapping);
-    for (auto [result, value] : llvm::zip(call.getResults(), kernel.front().getTerminator()->getOperands()))
+    for (auto [result, value] : llvm::zip(call.getResults(), body.getTerminator()->getOperands()))
       result.replaceAllUsesWith(mapping.lookupOrDefault(value));
     call.erase();
   }
@@ -313,16 +327,6 @@ LogicalResult HostPlacer::run() {
   return success();
 }
 
-/// The symbols that operations name, by their interface: a search of all attributes takes longer than all else here.
-static llvm::DenseSet<Attribute> namedSymbols(ModuleOp module) {
-  llvm::DenseSet<Attribute> named;
-  module.walk([&](SymbolUserOpInterface user) {
-    for (NamedAttribute attribute : user->getAttrDictionary())
-      attribute.getValue().walk([&](FlatSymbolRefAttr symbol) { named.insert(symbol); });
-  });
-  return named;
-}
-
 namespace {
 struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
   void runOnOperation() override {
@@ -330,10 +334,6 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
     FailureOr<LaunchTarget> target = requireLaunches(module);
     if (failed(target))
       return signalPassFailure();
-    SmallVector<func::FuncOp> privates;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isPublic())
-        privates.push_back(function);
     for (func::FuncOp function : publicFunctions(module)) {
       if (!llvm::hasSingleElement(function.getBody())) {
         function.emitOpError() << "has several blocks; the host of a program on lanes walks structured control flow";
@@ -345,11 +345,15 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
       if (failed(HostPlacer(function, target->hierarchy).run()))
         return signalPassFailure();
     }
+    SmallVector<func::FuncOp> privates;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isPublic())
+        privates.push_back(function);
     for (size_t before = privates.size() + 1; !privates.empty() && privates.size() < before;) { // then those they call
       before = privates.size();
-      const llvm::DenseSet<Attribute> used = namedSymbols(module);
+      const SymbolUsers users(module);
       llvm::erase_if(privates, [&](func::FuncOp function) {
-        bool isUnused = !used.contains(FlatSymbolRefAttr::get(function.getSymNameAttr()));
+        bool isUnused = !users.isUsed(function);
         if (isUnused)
           function.erase();
         return isUnused;

@@ -13,6 +13,7 @@
 #include "core/Transforms/Import/NarrowFloats.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Import/Decompositions.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -169,7 +170,7 @@ void readBytes(OpBuilder &b, Value value, Type narrow) {
 }
 
 /// Bytes at the boundary of a public function, and in the calls of it.
-void passBytes(const Boundary &boundary, SymbolUserMap &users) {
+void passBytes(const Boundary &boundary, const SymbolUsers &users) {
   func::FuncOp function = boundary.function;
   OpBuilder b = OpBuilder::atBlockBegin(&function.front());
   auto give = [&](Operation *op, ArrayRef<Type> narrow) {
@@ -249,8 +250,7 @@ LogicalResult tilewright::holdNarrowFloats(ModuleOp module) {
   replaceTypes(module);
   for (const Conversion &conversion : conversions)
     mend(conversion);
-  SymbolTableCollection symbols;
-  SymbolUserMap users(symbols, module);
+  const SymbolUsers users(module);
   for (const Boundary &boundary : boundaries)
     passBytes(boundary, users);
   return success();

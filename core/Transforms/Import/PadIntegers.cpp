@@ -19,6 +19,7 @@
 
 #include "core/Transforms/Import/NarrowFloats.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -110,8 +111,7 @@ void PadIntegers::runOnOperation() {
   if (failed(tilewright::holdNarrowFloats(module)))
     return signalPassFailure();
   auto isOdd = [](Type type) { return padded(type) != type; };
-  SymbolTableCollection symbols;
-  SymbolUserMap users(symbols, module);
+  const tilewright::SymbolUsers users(module);
   for (auto function : module.getOps<func::FuncOp>()) {
     FunctionType type = function.getFunctionType();
     if (function.isPrivate() || function.isExternal() ||

@@ -20,6 +20,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -97,8 +98,7 @@ void flattenCall(func::CallOp call) {
 
 void FlattenSignatures::runOnOperation() {
   ModuleOp module = getOperation();
-  SymbolTableCollection symbols;
-  SymbolUserMap users(symbols, module);
+  const tilewright::SymbolUsers users(module);
   for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     if (!function.isPrivate() || function.isExternal() || llvm::none_of(function.getArgumentTypes(), isFlat))
       continue;

@@ -28,9 +28,11 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
@@ -64,13 +66,12 @@ struct LowerToLLVM : tilewright::impl::LowerToLLVMBase<LowerToLLVM> {
 /// and reductions of several dimensions.
 LogicalResult lowerVectors(ModuleOp module) {
   MLIRContext *context = module.getContext();
-  bool hasVectors = false;
+  SmallVector<Operation *> ops; // no pattern asks for another one
   module.walk([&](Operation *op) {
-    hasVectors |=
-        isa<vector::VectorDialect>(op->getDialect()) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
-    return hasVectors ? WalkResult::interrupt() : WalkResult::advance();
+    if (isa<vector::VectorDialect>(op->getDialect()))
+      ops.push_back(op);
   });
-  if (!hasVectors)
+  if (ops.empty())
     return success();
   RewritePatternSet patterns(context);
   vector::populateVectorToVectorCanonicalizationPatterns(patterns);
@@ -91,8 +92,10 @@ LogicalResult lowerVectors(ModuleOp module) {
   vector::populateVectorFromElementsUnrollPatterns(patterns);
   vector::populateVectorToElementsUnrollPatterns(patterns);
   // Blocks stay what they are: LLVM joins and drops them.
-  return applyPatternsGreedily(module, std::move(patterns),
-                               GreedyRewriteConfig().setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled));
+  return applyOpPatternsGreedily(ops, std::move(patterns),
+                                 GreedyRewriteConfig()
+                                     .setStrictness(GreedyRewriteStrictness::ExistingAndNewOps)
+                                     .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled));
 }
 
 /// Gives accesses of vectors the alignment of their elements where they name none. The conversion would do the same,
@@ -113,6 +116,121 @@ void nameAlignments(ModuleOp module, const LLVMTypeConverter &converter) {
   module.walk([&](Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
         .Case<vector::LoadOp, vector::StoreOp, vector::MaskedLoadOp, vector::MaskedStoreOp>(name);
+  });
+}
+
+/// Writes accesses of arrays with constant strides, of elements that LLVM has. The conversion would find the strides of
+/// the array twice for each of them, by simplifying a sum that stands for its layout.
+class AccessLowering {
+public:
+  AccessLowering(ModuleOp module, const LLVMTypeConverter &converter)
+      : module(module), converter(converter), rewriter(module.getContext()) {}
+
+  void run() {
+    module.walk([&](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<memref::LoadOp, memref::StoreOp>([&](auto access) { write(access, access.getMemRef(), inside); })
+          .Case<vector::LoadOp, vector::StoreOp>([&](auto access) { write(access, access.getBase(), unknown); });
+    });
+  }
+
+private:
+  /// What the address of an access promises of its sum.
+  struct Promise {
+    LLVM::GEPNoWrapFlags address;
+    LLVM::IntegerOverflowFlags sum;
+  };
+  static constexpr Promise unknown{LLVM::GEPNoWrapFlags::none, LLVM::IntegerOverflowFlags::none};
+  static constexpr Promise inside{LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw,
+                                  LLVM::IntegerOverflowFlags::nsw | LLVM::IntegerOverflowFlags::nuw};
+
+  template <typename OpTy> void write(OpTy op, Value memref, Promise promise) {
+    constexpr bool isLoad = llvm::is_one_of<OpTy, memref::LoadOp, vector::LoadOp>::value;
+    auto type = cast<MemRefType>(memref.getType());
+    Type value = isLoad ? op->getResult(0).getType() : op->getOperand(0).getType();
+    const auto &strides = stridesOf(type);
+    if (!strides || converter.convertType(value) != value)
+      return;
+    rewriter.setInsertionPoint(op);
+    Value pointer = addressOf(op.getLoc(), type, *strides, memref, op.getIndices(), promise);
+    const unsigned alignment = op.getAlignment().value_or(0);
+    if constexpr (isLoad)
+      rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, value, pointer, alignment, /*isVolatile=*/false,
+                                                op.getNontemporal());
+    else
+      rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, op->getOperand(0), pointer, alignment, /*isVolatile=*/false,
+                                                 op.getNontemporal());
+  }
+
+  /// Nullopt where one is not constant, or where elements are others in LLVM.
+  const std::optional<SmallVector<int64_t>> &stridesOf(MemRefType type) {
+    auto [found, isNew] = known.try_emplace(type);
+    std::optional<SmallVector<int64_t>> &strides = found->second;
+    if (!isNew || !type.getLayout().isIdentity() || type.getMemorySpace() ||
+        converter.convertType(type.getElementType()) != type.getElementType() ||
+        llvm::any_of(type.getShape().drop_front(type.getRank() ? 1 : 0), ShapedType::isDynamic))
+      return strides;
+    strides.emplace(type.getRank(), 1);
+    for (int64_t d = type.getRank() - 1; d > 0; --d)
+      (*strides)[d - 1] = (*strides)[d] * type.getDimSize(d);
+    return strides;
+  }
+
+  Value addressOf(Location loc, MemRefType type, ArrayRef<int64_t> strides, Value memref, ValueRange indices,
+                  Promise promise) {
+    Value descriptor = converted(memref);
+    Value base = LLVM::ExtractValueOp::create(rewriter, loc, descriptor, ArrayRef<int64_t>{alignedPointer}), sum;
+    for (auto [index, stride] : llvm::zip_equal(indices, strides)) {
+      Value term = converted(index);
+      if (stride != 1) {
+        Value factor = LLVM::ConstantOp::create(rewriter, loc, term.getType(), rewriter.getIndexAttr(stride));
+        term = LLVM::MulOp::create(rewriter, loc, term, factor, promise.sum);
+      }
+      sum = sum ? LLVM::AddOp::create(rewriter, loc, sum, term, promise.sum).getResult() : term;
+    }
+    if (!sum)
+      return base;
+    return LLVM::GEPOp::create(rewriter, loc, base.getType(), type.getElementType(), base, ArrayRef<LLVM::GEPArg>{sum},
+                               promise.address);
+  }
+
+  /// The value as the conversion will write it; the cast goes with those of the conversion.
+  Value converted(Value value) {
+    Value &made = casts[value];
+    if (!made) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointAfterValue(value);
+      made = UnrealizedConversionCastOp::create(rewriter, value.getLoc(), converter.convertType(value.getType()), value)
+                 .getResult(0);
+    }
+    return made;
+  }
+
+  static constexpr int64_t alignedPointer = 1; // in a descriptor
+
+  ModuleOp module;
+  const LLVMTypeConverter &converter;
+  IRRewriter rewriter;
+  llvm::DenseMap<Type, std::optional<SmallVector<int64_t>>> known;
+  llvm::DenseMap<Value, Value> casts;
+};
+
+/// Writes calls of functions whose types are those of LLVM. The conversion would note operands, attributes and results
+/// of each; a contraction has thousands of calls of one unit.
+void lowerCalls(ModuleOp module, const LLVMTypeConverter &converter) {
+  auto isKept = [&](Type type) { return converter.convertType(type) == type; };
+  llvm::DenseMap<Attribute, bool> known;
+  for (auto function : module.getOps<func::FuncOp>())
+    known[FlatSymbolRefAttr::get(function.getSymNameAttr())] = function.getNumResults() <= 1 &&
+                                                               llvm::all_of(function.getArgumentTypes(), isKept) &&
+                                                               llvm::all_of(function.getResultTypes(), isKept);
+  IRRewriter rewriter(module.getContext());
+  module.walk([&](func::CallOp call) {
+    if (!known.lookup(call.getCalleeAttr()) || call.getArgAttrsAttr() || call.getResAttrsAttr() || call.getNoInline() ||
+        !call->getDiscardableAttrDictionary().empty())
+      return;
+    rewriter.setInsertionPoint(call);
+    rewriter.replaceOpWithNewOp<LLVM::CallOp>(call, call.getResultTypes(), call.getCalleeAttr(), call.getOperands());
   });
 }
 
@@ -165,6 +283,8 @@ void LowerToLLVM::runOnOperation() {
   options.allocLowering = mlir::LowerToLLVMOptions::AllocLowering::Malloc;
   LLVMTypeConverter converter(context, options);
   nameAlignments(module, converter);
+  AccessLowering(module, converter).run();
+  lowerCalls(module, converter);
   RewritePatternSet patterns(context);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();

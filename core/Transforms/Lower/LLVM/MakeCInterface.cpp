@@ -31,6 +31,7 @@
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/RequireTarget.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -449,13 +450,18 @@ void MakeCInterface::runOnOperation() {
   SmallVector<func::FuncOp> functions = publicFunctions(module);
   if (func::FuncOp folding = foldingFunction(module))
     functions.push_back(folding);
+  const SymbolUsers users(module);
   for (func::FuncOp function : functions) {
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
       return signalPassFailure();
     SymbolTable symbols(module);
-    if (failed(symbols.rename(function, signature->name + ".body")))
+    const StringAttr body = StringAttr::get(&getContext(), signature->name + ".body");
+    if (users.isUsed(function) && failed(SymbolTable::replaceAllSymbolUses(function, body, module)))
       return signalPassFailure();
+    symbols.remove(function);
+    function.setSymNameAttr(body);
+    symbols.insert(function);
     function.setPrivate();
     function->setAttr(bodyAttr, UnitAttr::get(&getContext()));
     Wrapper wrapper(function, *signature, stateCheck);

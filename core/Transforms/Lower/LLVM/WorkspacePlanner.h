@@ -18,11 +18,11 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_LOWER_LLVM_WORKSPACEPLANNER_H
 
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/Utils/SymbolUsers.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/SetVector.h"
 #include <vector>
 
@@ -84,7 +84,7 @@ mlir::Operation *parallelLoop(mlir::Operation *op);
 class WorkspacePlanner {
 public:
   explicit WorkspacePlanner(mlir::ModuleOp module)
-      : module(module), symbols(tables, module), builder(module.getContext()), threads(Settings::of(module).threads) {}
+      : module(module), symbols(module), builder(module.getContext()), threads(Settings::of(module).threads) {}
 
   void run();
 
@@ -100,8 +100,7 @@ private:
   void eraseDeallocs(mlir::Value buffer);
 
   mlir::ModuleOp module;
-  mlir::SymbolTableCollection tables;
-  mlir::SymbolUserMap symbols;
+  SymbolUsers symbols;
   mlir::OpBuilder builder;
   int64_t threads;
 };

@@ -210,9 +210,20 @@ static Point sum(const Point &a, const Point &b) {
   return result;
 }
 
+/// Whether `expr` is a sum of multiples of its dimensions.
+static bool isSumOfMultiples(AffineExpr expr) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return true;
+  return (binary.getKind() == AffineExprKind::Add || binary.getKind() == AffineExprKind::Mul) &&
+         isSumOfMultiples(binary.getLHS()) && isSumOfMultiples(binary.getRHS());
+}
+
 /// True if the offsets of (worker, element) are the sum of those of its bits and of the element, for every pair of
 /// bits.
 static bool isLinear(AffineMap elements, const Distribution &distribution) {
+  if (llvm::all_of(elements.getResults(), isSumOfMultiples))
+    return true;
   auto at = [&](const Point &point) { return evaluate(elements, point); };
   Point zero(elements.getNumDims(), 0);
   SmallVector<int64_t> origin = at(zero);

@@ -68,6 +68,8 @@ LogicalResult AccumulatorPlaces::find(Operation *launch, const TargetDescription
     const MatrixUnit *unit = chip.unit(mma.getUnit());
     return unit && accumulatesInBlock(*unit) ? unit : nullptr;
   };
+  if (llvm::none_of(chip.units(), accumulatesInBlock))
+    return success();
   auto isInBlock = [&](tile::MmaOp mma) { return unitInBlock(mma) ? WalkResult::interrupt() : WalkResult::advance(); };
   if (launch->walk(isInBlock).wasInterrupted())
     separateZeros(launch);

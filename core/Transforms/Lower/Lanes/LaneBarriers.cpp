@@ -24,6 +24,7 @@ LogicalResult LaneBarriers::analyze(func::FuncOp launch, const LaneHierarchy &le
   before.clear();
   behind.clear();
   open.clear();
+  scratchpads.clear();
   return visit(launch.front(), false);
 }
 
@@ -49,11 +50,14 @@ static std::pair<Operation *, int64_t> awaitedAt(Value token) {
   return {nullptr, 0};
 }
 
-bool LaneBarriers::isScratchpad(Value buffer) const {
-  return buffer.getDefiningOp<tile::AllocOp>() && llvm::none_of(buffer.getUsers(), [](Operation *user) {
-           auto copy = dyn_cast<tile::CopyOp>(user);
-           return copy && copy->hasAttr(engineAttr); // phases of a multi-stage buffer order its accesses
-         });
+bool LaneBarriers::isScratchpad(Value buffer) {
+  auto [known, isNew] = scratchpads.try_emplace(buffer);
+  if (isNew)
+    known->second = buffer.getDefiningOp<tile::AllocOp>() && llvm::none_of(buffer.getUsers(), [](Operation *user) {
+                      auto copy = dyn_cast<tile::CopyOp>(user);
+                      return copy && copy->hasAttr(engineAttr); // phases of a multi-stage buffer order its accesses
+                    });
+  return known->second;
 }
 
 /// Its wait, and nothing else that uses its token, stands in the same block.
@@ -191,8 +195,18 @@ LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
     llvm::erase_if(open, [&](const Event &other) { return !isOwn(other) && (place == op || !isInBranch(other)); });
   }
   event.op = op;
-  open.push_back(std::move(event));
+  add(std::move(event));
   return success();
+}
+
+/// Of reads of one stage outside of branches one stands for all: nothing tells them apart.
+void LaneBarriers::add(Event event) {
+  auto isSame = [&](const Event &other) {
+    return !other.write && !other.earlier && other.op && other.buffer == event.buffer && other.stage == event.stage &&
+           other.operands == event.operands;
+  };
+  if (event.write || branch || llvm::none_of(open, isSame))
+    open.push_back(std::move(event));
 }
 
 LogicalResult LaneBarriers::visit(Block &block, bool diverges) {

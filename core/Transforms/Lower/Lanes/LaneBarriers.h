@@ -77,13 +77,15 @@ private:
   static Event eventOf(mlir::Value buffer, mlir::AffineMap map, mlir::ValueRange operands, mlir::AffineMap elements,
                        bool write);
   static bool conflict(const Event &a, const Event &b);
-  bool isScratchpad(mlir::Value buffer) const;
+  bool isScratchpad(mlir::Value buffer);
+  void add(Event event);
 
   const LaneHierarchy *hierarchy = nullptr;
   bool engine = false;
   mlir::Operation *branch = nullptr; // the outermost one around that some lanes take; null: none
   llvm::DenseSet<mlir::Operation *> before, behind;
   std::vector<Event> open;
+  llvm::DenseMap<mlir::Value, bool> scratchpads; // what isScratchpad has said
 };
 
 } // namespace tilewright

@@ -24,10 +24,20 @@
 using namespace mlir;
 using namespace tilewright;
 
+/// Positions are sums of bases where no two share a bit.
+static bool addsUp(const Layout &layout) {
+  for (int64_t l = 0; l < layout.numLanes(); ++l)
+    for (int64_t e = 0; e < layout.numElements(); ++e) {
+      Position own = layout.at(l, 0), p = layout.at(l, e), first = layout.at(0, e);
+      if (p.row != own.row + first.row || p.col != own.col + first.col)
+        return false;
+    }
+  return true;
+}
+
 FailureOr<Distribution> LaneWriter::distributionOf(Operation *op, tile::FragmentType type) {
-  Layout layout = type.getLayout().getValue();
   Distribution result;
-  int64_t lanes = layout.numLanes();
+  int64_t lanes = type.getLayout().getNumLanes();
   if (lanes != 1 && lanes != std::max(hierarchy.lanes, shape.groupLanes))
     return op->emitOpError() << "has a fragment over " << lanes << " lanes; a \"" << hierarchy.subgroup << "\" of "
                              << target.target() << ":" << target.chip() << " has " << hierarchy.lanes
@@ -38,14 +48,13 @@ FailureOr<Distribution> LaneWriter::distributionOf(Operation *op, tile::Fragment
                                << "\"";
     result.number = lane;
   }
-  static_cast<SharedPoints &>(result) = pointsOf(layout);
-  // Positions are sums of bases where no two share a bit.
-  for (int64_t l = 0; l < lanes; ++l)
-    for (int64_t e = 0; e < layout.numElements(); ++e) {
-      Position own = layout.at(l, 0), p = layout.at(l, e), first = layout.at(0, e);
-      if (p.row != own.row + first.row || p.col != own.col + first.col)
-        return op->emitOpError() << "has a layout whose lanes and elements share bits of a position";
-    }
+  auto [known, isNew] = points.try_emplace(type.getLayout());
+  if (isNew)
+    if (Layout layout = type.getLayout().getValue(); addsUp(layout))
+      known->second = pointsOf(layout);
+  if (!known->second)
+    return op->emitOpError() << "has a layout whose lanes and elements share bits of a position";
+  static_cast<SharedPoints &>(result) = *known->second;
   return result;
 }
 
@@ -93,7 +102,7 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
   // A matrix that units read in the scratchpad is described where it is multiplied.
   auto isRead = [&](OpOperand &use) {
     auto mma = dyn_cast<tile::MmaOp>(use.getOwner());
-    const MatrixUnit *unit = mma ? target.unit(mma.getUnit()) : nullptr;
+    const MatrixUnit *unit = mma ? unitOf(mma) : nullptr;
     if (!unit || use.get() == mma.getC())
       return false;
     if (llvm::is_contained(mma.getScales(), use.get())) // copied there

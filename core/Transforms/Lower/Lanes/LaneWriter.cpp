@@ -14,6 +14,7 @@
 #include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
+#include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tilewright/BlockAccumulators.h"
@@ -159,13 +160,16 @@ LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::MapOp>(op))
     return map(each);
   if (auto each = dyn_cast<tile::MmaOp>(op)) {
-    if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && readsScratchpad(*unit))
+    const MatrixUnit *unit = unitOf(each);
+    if (!unit)
+      return requireUnit(each, target, each.getUnit());
+    if (readsScratchpad(*unit))
       return groupUnit(each, *unit);
     SmallVector<Value> besides = valuesOf(each.getScales());
     if (each.getIndex())
       besides.push_back(value(each.getIndex()));
     FailureOr<Value> result =
-        callUnit(builder, each, target, module, value(each.getA()), value(each.getB()), value(each.getC()), besides);
+        callUnit(builder, each, *unit, module, value(each.getA()), value(each.getB()), value(each.getC()), besides);
     if (failed(result))
       return failure();
     values.map(each.getResult(), *result);

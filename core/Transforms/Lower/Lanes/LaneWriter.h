@@ -122,6 +122,13 @@ private:
   mlir::LogicalResult select(mlir::arith::SelectOp op);
   /// How a fragment's elements are shared out over the lanes of a subgroup.
   mlir::FailureOr<Distribution> distributionOf(mlir::Operation *op, tile::FragmentType type);
+  /// The unit of a product; null: the chip has none of this name.
+  const MatrixUnit *unitOf(tile::MmaOp op) {
+    auto [known, isNew] = units.try_emplace(op.getUnitAttr());
+    if (isNew)
+      known->second = target.unit(op.getUnit());
+    return known->second;
+  }
   std::optional<LaneExchange> exchangeFor(tile::FragmentType type, const LaneArray &array, const LaneAccess &access,
                                           const Distribution &part, mlir::AffineMap elements);
   mlir::Value laneOfSubgroup();
@@ -150,6 +157,8 @@ private:
   llvm::DenseMap<mlir::Value, LaneArray> arrays;
   llvm::DenseMap<mlir::Value, StagedCopy> staged; // by token
   LaneBarriers barriers;
+  llvm::DenseMap<mlir::Attribute, std::optional<SharedPoints>> points; // of layouts; nullopt: they do not add up
+  llvm::DenseMap<mlir::Attribute, const MatrixUnit *> units;           // by name
   mlir::Value thread, lane, shared;
   mlir::Value firstThread;              // of the subgroup; null: not used yet
   int64_t places = 0;                   // asynchronous copies of a lane in the group that is written

@@ -135,11 +135,16 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
   /// Emits the record that `call` names.
   FailureOr<Value> emit(LLVM::CallOp call, const TargetDescription &target, ShippedFunctions &functions) {
     StringRef name = *call.getCallee();
-    std::string chip = (target.target() + ":" + target.chip()).str();
+    auto lacks = [&](const Twine &what) {
+      return call.emitError() << "chip " << target.target() << ":" << target.chip() << " has no unit " << what;
+    };
     if (name.consume_front(unitPrefix)) {
-      const MatrixUnit *unit = target.unit(name);
+      auto [known, isNew] = units.try_emplace(call.getCalleeAttr());
+      if (isNew)
+        known->second = target.unit(name);
+      const MatrixUnit *unit = known->second;
       if (!unit)
-        return call.emitError() << "chip " << chip << " has no unit \"" << name << "\"";
+        return lacks("\"" + name + "\"");
       setAttributes(call->getParentOfType<LLVM::LLVMFuncOp>(), unit->states);
       if (readsScratchpad(*unit))
         return emitDescribed(call, *unit, functions);
@@ -150,7 +155,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
       auto [registerName, action] = name.split('.');
       const OpaqueRegister *registers = findRegisterClass(target, registerName);
       if (!registers)
-        return call.emitError() << "chip " << chip << " has no unit with registers \"" << registerName << "\"";
+        return lacks("with registers \"" + registerName + "\"");
       std::vector<State> states;
       for (const State *state : statesOfRegisters(target, registerName))
         states.push_back(*state);
@@ -161,15 +166,18 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
     auto [stateName, action] = name.rsplit('.');
     const State *state = findState(target, stateName);
     if (!state)
-      return call.emitError() << "chip " << chip << " has no unit with the state \"" << stateName << "\"";
+      return lacks("with the state \"" + stateName + "\"");
     const Emission &emission = action == "check" ? state->check : action == "enter" ? state->enter : state->leave;
     UnitEmitter emitter(call, stateName, functions);
     return emitter.emit(emission, call.getNumResults() ? call.getResult().getType() : Type(),
                         [](StringRef, Type) { return Value(); });
   }
 
+  llvm::DenseMap<Attribute, const MatrixUnit *> units; // by the name that calls have for them
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    units.clear();
     auto isOurs = [](StringRef name) {
       return name.starts_with(unitPrefix) || name.starts_with(registerPrefix) || name.starts_with(statePrefix);
     };

@@ -62,12 +62,13 @@ SmallVector<const State *> tilewright::statesOfRegisters(const TargetDescription
 
 func::CallOp tilewright::callByName(OpBuilder &builder, Location loc, ModuleOp module, StringRef name,
                                     ValueRange operands, TypeRange results) {
-  if (!module.lookupSymbol(name)) {
+  const StringAttr symbol = builder.getStringAttr(name);
+  if (!module.lookupSymbol(symbol)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
     func::FuncOp::create(builder, loc, name, builder.getFunctionType(operands.getTypes(), results)).setPrivate();
   }
-  return func::CallOp::create(builder, loc, name, results, operands);
+  return func::CallOp::create(builder, loc, FlatSymbolRefAttr::get(symbol), results, operands);
 }
 
 //===-- Fragments ---------------------------------------------------------===//

@@ -106,6 +106,13 @@ AccessPlan AccessPlan::of(tile::FragmentType fragment, MemRefType memref, Affine
   return plan;
 }
 
+const AccessPlan &AccessPlans::of(tile::FragmentType fragment, MemRefType memref, AffineMap elements) {
+  std::unique_ptr<AccessPlan> &plan = known[{fragment, memref, elements}];
+  if (!plan)
+    plan = std::make_unique<AccessPlan>(AccessPlan::of(fragment, memref, elements));
+  return *plan;
+}
+
 bool AccessPlan::isInOrder() const {
   for (auto [element, index] : llvm::enumerate(source))
     if (int64_t(element) != index)
@@ -322,10 +329,10 @@ static Value loadRun(OpBuilder &builder, tile::LoadOp op, SharedValues &shared, 
   return vector::BroadcastOp::create(builder, loc, type, guarded.getResult(0));
 }
 
-Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedValues &shared) {
+Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedValues &shared, AccessPlans &plans) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getType();
-  AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());
+  const AccessPlan &plan = plans.of(fragment, op.getMemRefType(), op.getElements());
   Extents extents = extentsOf(builder, op, shared, fragment);
   SmallVector<Value> pieces;
   for (const AccessRun &run : plan.runs)
@@ -353,10 +360,11 @@ Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op, SharedValues &s
 
 //===-- Store -------------------------------------------------------------===//
 
-void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value, SharedValues &shared) {
+void tilewright::lowerStore(OpBuilder &builder, tile::StoreOp op, Value value, SharedValues &shared,
+                            AccessPlans &plans) {
   Location loc = op.getLoc();
   tile::FragmentType fragment = op.getValue().getType();
-  AccessPlan plan = AccessPlan::of(fragment, op.getMemRefType(), op.getElements());
+  const AccessPlan &plan = plans.of(fragment, op.getMemRefType(), op.getElements());
   Extents extents = extentsOf(builder, op, shared, fragment);
   SmallVector<int64_t> elementAt(plan.source.size(), -1); // address index -> one element that holds it
   for (auto [element, index] : llvm::enumerate(plan.source))

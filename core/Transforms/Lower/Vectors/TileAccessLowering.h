@@ -23,6 +23,8 @@
 #include "core/Transforms/Utils/SharedValues.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+#include <memory>
 
 namespace tilewright {
 
@@ -44,14 +46,24 @@ struct AccessPlan {
   bool isInOrder() const;
 };
 
+/// Plans of accesses: one for each fragment, array and order of elements.
+class AccessPlans {
+public:
+  const AccessPlan &of(tile::FragmentType fragment, mlir::MemRefType memref, mlir::AffineMap elements);
+
+private:
+  llvm::DenseMap<std::tuple<mlir::Type, mlir::Type, mlir::AffineMap>, std::unique_ptr<AccessPlan>> known;
+};
+
 /// The vector that holds the elements of a single-lane fragment.
 mlir::VectorType vectorTypeOf(tile::FragmentType fragment);
 
 /// Emits the vector form of a load; the result has type `vectorTypeOf(op.getType())`.
-mlir::Value lowerLoad(mlir::OpBuilder &builder, tile::LoadOp op, SharedValues &shared);
+mlir::Value lowerLoad(mlir::OpBuilder &builder, tile::LoadOp op, SharedValues &shared, AccessPlans &plans);
 
 /// Emits the vector form of a store of `value`.
-void lowerStore(mlir::OpBuilder &builder, tile::StoreOp op, mlir::Value value, SharedValues &shared);
+void lowerStore(mlir::OpBuilder &builder, tile::StoreOp op, mlir::Value value, SharedValues &shared,
+                AccessPlans &plans);
 
 /// `value` (k elements) repeated to `count` elements: one element or one group the same in all lanes.
 mlir::Value repeatGroup(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t count);

@@ -197,7 +197,7 @@ private:
       auto map = AffineMap::get(0, operands.size(), extents, context);
       auto read = tile::LoadOp::create(builder, loc, type, op.getSource(), identity, base, elements, map, operands);
       SharedValues own;
-      Value value = lowerLoad(builder, read, own);
+      Value value = lowerLoad(builder, read, own, plans);
       read.erase();
       return value;
     };
@@ -235,7 +235,7 @@ private:
     auto write = tile::StoreOp::create(builder, loc, cast.getResult(0), op.getDestination(),
                                        AffineMap::getMultiDimIdentityMap(rank, context), base, elements, valid);
     SharedValues own;
-    lowerStore(builder, write, value, own);
+    lowerStore(builder, write, value, own, plans);
     write.erase();
     cast.erase();
   }
@@ -280,6 +280,7 @@ private:
             elementsOf({}, plan.destinationSteps[0], destinationRank));
   }
 
+  AccessPlans plans;
   tile::CopyOp op;
   const CopyPlan &plan;
   Location loc;

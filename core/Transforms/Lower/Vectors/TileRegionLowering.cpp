@@ -14,7 +14,6 @@
 #include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Transforms/Lower/Vectors/TileAccessLowering.h"
-#include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -93,6 +92,20 @@ static Value packCodes(OpBuilder &b, Location loc, Value codes, unsigned width) 
   return vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getIntegerType(width)), all);
 }
 
+/// Whether `attribute` says `layout`, which is not made anew for it.
+static bool isLayout(tile::LayoutAttr attribute, const Layout &layout) {
+  auto areEqual = [](ArrayRef<int64_t> flat, ArrayRef<Position> bases) {
+    return flat.size() == 2 * bases.size() && llvm::all_of(llvm::enumerate(bases), [&](auto each) {
+             return flat[2 * each.index()] == each.value().row && flat[2 * each.index() + 1] == each.value().col;
+           });
+  };
+  if (!areEqual(attribute.getLanes(), layout.lanes) || !areEqual(attribute.getElements(), layout.elements))
+    return false;
+  if (attribute.getRepeats().empty() || layout.repeats.empty())
+    return attribute.getRepeats().empty() && layout.repeats.empty();
+  return attribute.getValue().repeats == layout.repeats;
+}
+
 /// Checks one fragment of a mma against the operand that the unit's record describes.
 static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::FragmentType fragment,
                                   const UnitOperand &operand) {
@@ -117,50 +130,46 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
     return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in one of "
                             << operand.opaque->masks.size() << " registers \"" << registers
                             << "\"; assign-tile-registers gives it a number";
-  if (!(fragment.getLayout().getValue() == operand.layout))
+  if (!isLayout(fragment.getLayout(), operand.layout))
     return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in the layout "
                             << tile::LayoutAttr::get(op.getContext(), operand.layout) << ", got "
                             << fragment.getLayout();
   return success();
 }
 
-FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
-                                      ModuleOp module, Value a, Value b, Value c, ValueRange besides) {
-  FailureOr<const MatrixUnit *> named = requireUnit(op, target, op.getUnit());
-  if (failed(named))
+FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const MatrixUnit &unit, ModuleOp module,
+                                      Value a, Value b, Value c, ValueRange besides) {
+  if (failed(checkOperand(op, "a", op.getA().getType(), unit.a)) ||
+      failed(checkOperand(op, "b", op.getB().getType(), unit.b)) ||
+      failed(checkOperand(op, "c", op.getC().getType(), unit.c)))
     return failure();
-  const MatrixUnit *unit = *named;
-  if (failed(checkOperand(op, "a", op.getA().getType(), unit->a)) ||
-      failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
-      failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
-    return failure();
-  const auto taken = unit->scales ? unit->scales->operands() : std::vector<const UnitOperand *>();
+  const auto taken = unit.scales ? unit.scales->operands() : std::vector<const UnitOperand *>();
   if (taken.size() != op.getScales().size()) {
     auto error = op.emitOpError() << "unit " << op.getUnit() << " takes ";
-    return !unit->scales           ? error << "no scales"
-           : !unit->scales->hasB() ? error << "scales of a"
-           : !unit->scales->hasA() ? error << "scales of b"
-                                   : error << "scales of a and b";
+    return !unit.scales           ? error << "no scales"
+           : !unit.scales->hasB() ? error << "scales of a"
+           : !unit.scales->hasA() ? error << "scales of b"
+                                  : error << "scales of a and b";
   }
   for (auto [operand, fragment] : llvm::zip_equal(taken, op.getScales().getTypes()))
-    if (failed(checkOperand(op, operand == &unit->scales->a ? "scales of a" : "scales of b",
+    if (failed(checkOperand(op, operand == &unit.scales->a ? "scales of a" : "scales of b",
                             cast<tile::FragmentType>(fragment), *operand)))
       return failure();
-  if (unit->sparsity.has_value() != bool(op.getIndex()))
+  if (unit.sparsity.has_value() != bool(op.getIndex()))
     return op.emitOpError() << "unit " << op.getUnit() << " takes " << (op.getIndex() ? "no" : "an") << " index of a";
   if (op.getIndex() && failed(checkOperand(op, "the index of a", cast<tile::FragmentType>(op.getIndex().getType()),
-                                           unit->sparsity->index)))
+                                           unit.sparsity->index)))
     return failure();
   Location loc = op.getLoc();
-  int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
-  if (unit->a.residence == Residence::BroadcastScalar)
+  int64_t widthA = unit.a.layout.numElements(), widthB = unit.b.layout.numElements();
+  if (unit.a.residence == Residence::BroadcastScalar)
     a = repeatGroup(builder, loc, a, std::max(widthA, widthB));
-  if (unit->b.residence == Residence::BroadcastScalar)
+  if (unit.b.residence == Residence::BroadcastScalar)
     b = repeatGroup(builder, loc, b, std::max(widthA, widthB));
-  if (isPackedFloat(unit->a))
-    a = packCodes(builder, loc, a, bitWidth(unit->a.element));
-  if (isPackedFloat(unit->b))
-    b = packCodes(builder, loc, b, bitWidth(unit->b.element));
+  if (isPackedFloat(unit.a))
+    a = packCodes(builder, loc, a, bitWidth(unit.a.element));
+  if (isPackedFloat(unit.b))
+    b = packCodes(builder, loc, b, bitWidth(unit.b.element));
   // Numbered registers are given by their numbers; the unit changes that of C in place.
   SmallVector<Value> operands{a, b, c};
   SmallVector<tile::FragmentType> fragments{op.getA().getType(), op.getB().getType(), op.getC().getType()};

@@ -34,7 +34,7 @@ llvm::SmallVector<mlir::Value> vectorizeRegion(mlir::OpBuilder &builder, mlir::L
 
 /// The result of the unit that `op` names on the vectors of one lane; `besides`: scales of A and B, and the index of A,
 /// where it takes them. A unit that the chip lacks, or fragments that differ from its record, are errors at `op`.
-mlir::FailureOr<mlir::Value> callUnit(mlir::OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
+mlir::FailureOr<mlir::Value> callUnit(mlir::OpBuilder &builder, tile::MmaOp op, const MatrixUnit &unit,
                                       mlir::ModuleOp module, mlir::Value a, mlir::Value b, mlir::Value c,
                                       mlir::ValueRange besides);
 
