@@ -48,7 +48,7 @@ private:
   std::optional<llvm::SmallVector<bool>> knownMask() const;
   llvm::Value *firstLanes() const;
   void storeLane(unsigned lane);
-  void inPieces(unsigned count);
+  void inParts(unsigned count);
   void wholeOrByLanes(llvm::Value *count);
 
   llvm::IntrinsicInst &call;
@@ -103,14 +103,14 @@ void MaskedAccess::storeLane(unsigned lane) {
   call.eraseFromParent();
 }
 
-/// The first `count` lanes, in as few pieces as a sum of powers of two has.
-void MaskedAccess::inPieces(unsigned count) {
+/// The first `count` lanes, in as few vectors as a sum of powers of two has terms.
+void MaskedAccess::inParts(unsigned count) {
   llvm::IRBuilder<> builder(&call);
   llvm::Value *result = isLoad ? call.getArgOperand(2) : nullptr;
   for (unsigned begin = 0, size = llvm::bit_floor(count); begin < count;
        begin += size, size = llvm::bit_floor(count - begin)) {
     llvm::Value *place = builder.CreateConstGEP1_32(element(), address(), begin);
-    auto *piece = llvm::FixedVectorType::get(element(), size);
+    auto *some = llvm::FixedVectorType::get(element(), size);
     llvm::SmallVector<int> order(isLoad ? lanes() : size);
     if (!isLoad) {
       std::iota(order.begin(), order.end(), int(begin));
@@ -118,7 +118,7 @@ void MaskedAccess::inPieces(unsigned count) {
       builder.CreateAlignedStore(part, place, alignmentOf(begin));
       continue;
     }
-    llvm::Value *loaded = builder.CreateAlignedLoad(piece, place, alignmentOf(begin));
+    llvm::Value *loaded = builder.CreateAlignedLoad(some, place, alignmentOf(begin));
     // Widened, then taken in place of the lanes of the result.
     for (unsigned i = 0; i < lanes(); ++i)
       order[i] = i < size ? int(i) : llvm::PoisonMaskElem;
@@ -183,7 +183,7 @@ void MaskedAccess::write(const llvm::TargetTransformInfo &target) {
     return;
   if (known && ones > 0 && ones < lanes() &&
       llvm::all_of(llvm::ArrayRef(*known).take_front(ones), [](bool bit) { return bit; }))
-    return inPieces(ones);
+    return inParts(ones);
   if (llvm::Value *lanesThere = known ? nullptr : firstLanes())
     wholeOrByLanes(lanesThere);
 }

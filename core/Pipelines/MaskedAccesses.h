@@ -10,7 +10,7 @@
 /// bytes):
 ///
 ///   the mask                                 becomes
-///   the first n lanes, n known               pieces of 2^i lanes
+///   the first n lanes, n known               vectors of 2^i lanes
 ///   the first n lanes, n a value             if n reaches to the end, the whole vector;
 ///                                            else lane by lane, by way of a buffer
 ///   one lane of a store, on all chips        a scalar store

@@ -171,7 +171,7 @@ func.func @window(%x: {a}, %w: {w}) -> {c} {{
 
 
 def test_panels_of_bytes_need_no_branch_for_each(tool, tmp_path):
-    """AVX2 has no masks for bytes: what is left of a row is loaded in pieces or, where that depends on the place, as a whole or in a loop."""
+    """AVX2 has no masks for bytes: what is left of a row is loaded by shorter vectors or, where that depends on the place, as a whole or in a loop."""
     source, code = tmp_path / "convolution.mlir", tmp_path / "convolution.o"
     source.write_text("""func.func @main(%x: tensor<1x8x58x58xi8>, %w: tensor<64x8x3x3xi8>) -> tensor<1x64x28x28xi32> {
   %zero = arith.constant 0 : i32
