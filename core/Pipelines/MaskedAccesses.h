@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Masked loads and stores of a vector's first lanes, on chips without an instruction for them (AVX2 has none for
-/// bytes):
+/// Masked loads and stores of a vector's first lanes, on chips that have no masks for elements of their width:
 ///
 ///   the mask                                 becomes
 ///   the first n lanes, n known               vectors of 2^i lanes
