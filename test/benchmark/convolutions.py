@@ -143,6 +143,8 @@ Both are called in one process in turns. Images and weights are arguments of bot
 processor's, of the calling thread; else of the wall) are medians, ratios are medians of the turns' ratios. Every result was compared with a float64 evaluation: the
 largest error is below 2e-5 of the largest element, of bfloat16 below 2e-2. Compiled code is called as users call it, through `torch.compile`, whose guards
 and wrappers are in its time: of an image of 4 x 4 with 4 channels a call takes 37 us so, 4 us eager, 67 us with Inductor (Xeon with AMX, family 6, model 167; by hand).
+Where a layer leaves nothing of PyTorch's code in the caches it is more: of 1 x 1, 112 to 672, a call of the compiled program alone takes 354 us, through
+`torch.compile` 431, PyTorch 385 (EPYC, family 25, model 1; medians of 31 turns; by hand).
 """
 
 
