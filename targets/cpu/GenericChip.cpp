@@ -127,8 +127,8 @@ static void addMasks(ChipTable &chip, const HostFacts &facts) {
 /// page tables goes through its tables, too: 127, 163 and 182 were measured in virtual machines of three kinds.
 static double memoryNanoseconds(const HostFacts &facts) { return facts.isVirtual ? 160 : 100; }
 
-/// Clock and memory. What one core gets of a server's memory in GB/s was measured on three: reads 28.7, 27.5 and 13.6,
-/// stores 29.4, 16.5 and 8.5, streaming stores 53, 22.5 and 21.4; the guess is the middle one.
+/// Clock and memory. What one core gets of a server's memory in GB/s was measured on four: reads 28.7, 27.5, 13.6 and
+/// 13.5, stores 29.4, 16.5, 10.1 and 8.5, streaming stores 53, 22.5, 21.4 and 19.6; the guess is the middle.
 static void addClock(ChipTable &chip, const HostFacts &facts) {
   if (facts.clockMHz <= 0)
     return;
@@ -137,13 +137,13 @@ static void addClock(ChipTable &chip, const HostFacts &facts) {
   for (Memory &memory : chip.memories) {
     if (memory.kind != MemoryKind::Global)
       continue;
-    constexpr double read = 27.5, write = 16.5, streaming = 22.5; // GB/s
+    constexpr double read = 20.5, write = 13.3, streaming = 22; // GB/s
     memory.bytesPerClock = read / clocksOfNanosecond;
     memory.writeBytesPerClock = write / clocksOfNanosecond;
     memory.streamingWriteBytesPerClock = streaming / clocksOfNanosecond;
     memory.latency = std::round(memoryNanoseconds(facts) * clocksOfNanosecond);
-    memory.source = formatv("guess: {0} ns and the middle of three servers at {1:f0} MHz", memoryNanoseconds(facts),
-                            facts.clockMHz);
+    memory.source =
+        formatv("guess: {0} ns and the middle of four servers at {1:f0} MHz", memoryNanoseconds(facts), facts.clockMHz);
   }
 }
 
@@ -175,6 +175,13 @@ static void addRates(Memory &memory, const ChipTable &chip, const HostFacts &fac
   memory.streamingWriteBytesPerClock = memory.writeBytesPerClock;
 }
 
+int64_t cpu::usableBytes(const HostFacts &facts, const CacheFact &cache) {
+  constexpr int64_t ofCore = int64_t(4) << 20, ofPackage = int64_t(48) << 20;
+  if (!facts.isVirtual || cache.level < 3)
+    return cache.bytes;
+  return std::min(cache.bytes, facts.isAmd() ? facts.cores * ofCore : ofPackage);
+}
+
 /// Caches as the machine lists them, in the place of the record's.
 static void addCaches(ChipTable &chip, const HostFacts &facts, int64_t registerBytes) {
   if (facts.caches.empty())
@@ -186,16 +193,12 @@ static void addCaches(ChipTable &chip, const HostFacts &facts, int64_t registerB
     auto known = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
     Memory cache = known != chip.memories.end() ? *known : *llvm::find_if(chip.memories, isCache);
     cache.name = name;
-    cache.bytes = fact.bytes;
+    cache.bytes = usableBytes(facts, fact);
     cache.lineBytes = fact.lineBytes > 0 ? fact.lineBytes : cache.lineBytes;
     cache.ways = fact.ways > 0 ? fact.ways : cache.ways;
     addRates(cache, chip, facts, fact.level, registerBytes);
-    // A virtual machine sees the whole last cache of a package whose other cores it does not see.
-    constexpr int64_t most = int64_t(48) << 20; // what one core of Granite Rapids found of 480 MiB
-    if (facts.isVirtual && !facts.isAmd() && fact.level > 2 && cache.bytes > most) {
-      cache.bytes = most;
-      cache.source += "; guess: one core of a virtual machine finds 48 MiB of it";
-    }
+    if (cache.bytes < fact.bytes)
+      cache.source += formatv("; guess: the cores of a virtual machine find {0} MiB of it", cache.bytes >> 20);
     if (cache.bytes % (cache.lineBytes * cache.ways) != 0)
       cache.ways = cache.bytes % (cache.lineBytes * 16) == 0 ? 16 : 1; // what a hypervisor made up
     caches.push_back(cache);

@@ -34,10 +34,9 @@ static void takeCaches(ChipTable &chip, const HostFacts &facts) {
     auto known = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
     if (known == chip.memories.end())
       continue;
-    // A virtual machine sees the whole last cache of a package whose other cores it does not see.
     const bool isShared =
         known == llvm::find_if(chip.memories, [](const Memory &m) { return m.kind == MemoryKind::Cache; });
-    known->bytes = isShared ? std::min(known->bytes, fact.bytes) : fact.bytes;
+    known->bytes = isShared ? std::min(known->bytes, usableBytes(facts, fact)) : fact.bytes;
     if (fact.lineBytes > 0)
       known->lineBytes = fact.lineBytes;
     if (fact.ways > 0)

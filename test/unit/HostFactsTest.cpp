@@ -233,6 +233,16 @@ TEST(HostFacts, AVirtualMachineDoesNotHaveTheWholeLastCache) {
   EXPECT_EQ(chip.clockMHz, recordOf(factsOf(avx512, {})).clockMHz) << "nothing says a clock";
 }
 
+TEST(HostFacts, AVirtualMachineHasTheShareOfItsCoresOfAComplex) {
+  HostFacts facts = factsOf(avx2, zen3());
+  facts.isVirtual = true;
+  for (int64_t cores : {1, 2, 8, 64}) {
+    facts.cores = cores;
+    expectCache(recordOf(facts), "l3", std::min<int64_t>(cores * 4, 32) << 20, 16);
+    expectCache(recordOf(facts), "l2", 512 << 10, 8);
+  }
+}
+
 TEST(HostFacts, TileRegistersTellTheSizeOfTheCore) {
   HostFacts facts = factsOf(avx512, emeraldRapids());
   const double before = number(recordOf(facts), Number::Window);

@@ -66,11 +66,11 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
                           std::max(memory.writeBytesPerClock, memory.streamingWriteBytesPerClock)});
       bytesPerClock = memory.bytesPerClock;
       page = memory.pageBytes;
-      // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
-      // output up to half its size; beyond, stores that bypass it win where the chip has them.
+      // Who reads what the last cache does not hold finds none of it there, and an ordinary store has read its line
+      // before: stores that bypass the cache win where the chip has them. Of a cache 3/4 count, as of the nearest.
       if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock) {
-        streamBytes = lastCache / 4;
-        resultBytes = lastCache / 2 * 3 / 4; // of that half 3/4, as of the nearest
+        streamBytes = lastCache / 4 * 3;
+        resultBytes = streamBytes / 2;
       }
     }
 }

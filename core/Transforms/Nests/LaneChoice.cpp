@@ -332,7 +332,7 @@ bool NestVectorizer::choose(std::string &reason) {
       continue;
     const int64_t bytes = lanes * elementBytes(type.getElementType());
     if (!streamed && bytes == model.vectorBytes() && model.lineBytes() % bytes == 0 &&
-        trips.value_or(0) >= lanes * vectorsOfLine(store) && goesPastCaches(store, model, touched))
+        trips.value_or(0) >= lanes * vectorsOfLine(store) && goesPastCaches(store, laneLoop, *trips, model, touched))
       streamed = &store;
   }
   chooseTurn();
@@ -378,9 +378,16 @@ static bool isResult(Value memref) {
   return isa<BlockArgument>(memref) && onlyWritten(onlyWritten, memref);
 }
 
-bool NestVectorizer::goesPastCaches(const Access &store, const MemoryModel &model, double touched) {
+bool NestVectorizer::goesPastCaches(const Access &store, unsigned lane, int64_t trips, const MemoryModel &model,
+                                    double touched) {
   auto type = cast<MemRefType>(store.memref.getType());
-  const int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+  const int64_t element = elementBytes(type.getElementType()), bytes = type.getNumElements() * element;
+  // Rows begin and end where vectors do if the array does.
+  auto isWhole = [&](int64_t elements) { return elements * element % model.vectorBytes() == 0; };
+  const bool whole = isWhole(trips) && isWhole(type.getShape().back()) &&
+                     store.map.getResults().back() == mlir::getAffineDimExpr(lane, type.getContext());
+  if (!model.streamsRows(trips * element, whole))
+    return false;
   return model.streams(bytes) || (isResult(store.memref) && model.streamsResult(bytes, touched));
 }
 

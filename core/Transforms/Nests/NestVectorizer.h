@@ -78,8 +78,10 @@ public:
   static std::optional<unsigned> cheapestLane(llvm::ArrayRef<std::optional<LaneCost>> costs,
                                               llvm::ArrayRef<unsigned> dims);
 
-  /// Whether the array that `store` writes goes past the caches. `touched`: bytes of all arrays of the outermost loop.
-  static bool goesPastCaches(const Access &store, const MemoryModel &model, double touched);
+  /// Whether the array that `store` writes in rows of `trips` elements, along loop `lane`, goes past the caches.
+  /// `touched`: bytes of all arrays of the outermost loop.
+  static bool goesPastCaches(const Access &store, unsigned lane, int64_t trips, const MemoryModel &model,
+                             double touched);
   /// Says what the outermost loop around the nest touches, in bytes; before `choose`.
   void within(double bytes) { touched = bytes; }
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.

@@ -295,7 +295,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       for (const Nest &pass : passes)
         for (const Access &store : pass.stores)
           if (isRow(store) && pass.tripCounts[0] == trips && isMissed(store) &&
-              !NestVectorizer::goesPastCaches(store, model, touched) &&
+              !NestVectorizer::goesPastCaches(store, 0, *trips, model, touched) &&
               llvm::none_of(plan.loads, [&](const Access &load) { return load.memref == store.memref; }) &&
               llvm::none_of(plan.stores, [&](const Access &other) { return other.memref == store.memref; }))
             plan.stores.push_back(store);

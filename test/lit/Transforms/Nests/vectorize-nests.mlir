@@ -587,15 +587,32 @@ module attributes {tilewright.target = "cpu:zen4"} {
 // -----
 
 // Four rows on other pages are read at once. They go past the caches, so that they must begin alike within their lines: rows of
-// 110 floats in planes of 110 x 110 do where planes are four apart, here a quarter of them.
+// 1030 floats do where they are eight apart, here a quarter of 1030 rounded down to it. Shorter rows that no vector ends do not go
+// past the caches.
 // CHECK-LABEL: func.func private @planes
-// CHECK:         affine.for %[[C:.*]] = 0 to 256
-// CHECK-NEXT:      affine.for %{{.*}} = 0 to 110
-// CHECK-NEXT:        arith.addi %[[C]], %c256
-// CHECK-NEXT:        arith.addi %[[C]], %c512
-// CHECK-NEXT:        arith.addi %[[C]], %c768
+// CHECK:         affine.for %{{.*}} = 0 to 64
+// CHECK-NEXT:      affine.for %[[I:.*]] = 0 to 256
+// CHECK-NEXT:        arith.addi %[[I]], %c256
+// CHECK-NEXT:        arith.addi %[[I]], %c512
+// CHECK-NEXT:        arith.addi %[[I]], %c768
+// CHECK:             nontemporal
+// CHECK-LABEL: func.func private @short_rows
+// CHECK-NOT:     nontemporal
 module attributes {tilewright.target = "cpu:granite-rapids"} {
-  func.func private @planes(%x: memref<1024x112x112xf32>, %y: memref<1024x110x110xf32>) attributes {tilewright.kernel} {
+  func.func private @planes(%x: memref<64x1032x1032xf32>, %y: memref<64x1030x1030xf32>) attributes {tilewright.kernel} {
+    affine.for %c = 0 to 64 {
+      affine.for %i = 0 to 1030 {
+        affine.for %j = 0 to 1030 {
+          %a = affine.load %x[%c, %i, %j] : memref<64x1032x1032xf32>
+          %b = affine.load %x[%c, %i + 1, %j] : memref<64x1032x1032xf32>
+          %e = arith.maximumf %a, %b : f32
+          affine.store %e, %y[%c, %i, %j] : memref<64x1030x1030xf32>
+        }
+      }
+    }
+    return
+  }
+  func.func private @short_rows(%x: memref<1024x112x112xf32>, %y: memref<1024x110x110xf32>) attributes {tilewright.kernel} {
     affine.for %c = 0 to 1024 {
       affine.for %i = 0 to 110 {
         affine.for %j = 0 to 110 {
