@@ -340,6 +340,7 @@ bool NestVectorizer::choose(std::string &reason) {
     chooseSteps();
   if (streamed) // neighbouring stores write a line
     unroll = llvm::alignTo(unroll, vectorsOfLine(*streamed));
+  shortRows = streamed && !model.streamsRows(*trips * elementBytes(elementOf(streamed->memref)), /*whole=*/false);
   // A wide vector is several registers side by side.
   const bool isPlain = accumulations.empty() && turned.empty() && !jamLoop && !streamed;
   for (int64_t wide = unroll & -unroll; wide > 1 && isPlain && model.takesWideVectors(); wide /= 2)

@@ -73,7 +73,7 @@ NestVectorizer::Row NestVectorizer::beginRow(OpBuilder &b, ArrayRef<Step> steps)
   row.zero = arith::ConstantIndexOp::create(b, loc, 0);
   row.trips = rangeEnd ? rangeEnd : laneTrips(b);
   row.begin = row.aligned = row.position = rangeBegin ? rangeBegin : row.zero;
-  row.known = streamed ? std::nullopt : nest.tripCounts[laneLoop];
+  row.known = streamed && !beginsAligned ? std::nullopt : nest.tripCounts[laneLoop];
   if (row.known && rangeBegin)
     row.known = laneBlock && *row.known % laneBlock == 0 && ranges == 1 ? std::optional(laneBlock) : std::nullopt;
   for (unsigned i = 0; i < accumulations.size(); ++i)
@@ -235,8 +235,10 @@ void NestVectorizer::storeSums(OpBuilder &b, const Row &row) {
 /// All iterations of the lane loop, for the jammed `steps` of the loops around it: up to where a streamed store is
 /// aligned; full vectors, `unroll` at a time; then single vectors; then shorter ones, or one that is masked.
 void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
+  if (streamed && shortRows && !beginsAligned)
+    return emitIfAligned(b, steps);
   Row row = beginRow(b, steps);
-  if (streamed) {
+  if (streamed && !beginsAligned) {
     Value distance = distanceToAlignment(b, steps.front(), row.begin, row.trips);
     row.aligned = row.position = arith::AddIOp::create(b, loc, row.begin, distance);
     emitMaskedIfAny(b, row, row.begin, distance);
@@ -247,6 +249,21 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     row.sums = emitVectors(b, row, 1, row.sums);
   emitRest(b, row);
   storeSums(b, row);
+}
+
+/// Rows too short for a head: they go past the caches where the array begins at a vector, as each of them then does.
+void NestVectorizer::emitIfAligned(OpBuilder &b, ArrayRef<Step> steps) {
+  Row row = beginRow(b, steps);
+  Value distance = distanceToAlignment(b, steps.front(), row.begin, row.trips);
+  Value isAligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, distance, row.zero);
+  auto choice = scf::IfOp::create(b, loc, isAligned, /*withElseRegion=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  beginsAligned = true;
+  emitRow(then, steps);
+  beginsAligned = false;
+  const Access *store = std::exchange(streamed, nullptr);
+  emitRow(otherwise, steps);
+  streamed = store;
 }
 
 /// Whether iterations of loop `dim` write to elements that no other one touches: `dim` itself is an index of all

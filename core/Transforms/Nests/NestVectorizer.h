@@ -183,6 +183,7 @@ private:
   bool runsAbreast() const;
   void emitAbreast(mlir::OpBuilder &b, const Step &step, llvm::ArrayRef<mlir::Value> bases,
                    llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> sums);
+  void emitIfAligned(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
   Row beginRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps) const;
   mlir::Value behindBegin(mlir::OpBuilder &b, const Row &row, int64_t count) const;
@@ -220,6 +221,8 @@ private:
   bool interleaved = false;               // steps go on together, operation by operation
   int64_t laneBlock = 0;                  // iterations of the lanes that other loops run over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
+  bool shortRows = false;                 // of it: whole vectors, less than a page
+  bool beginsAligned = false;             // what is written is for rows of it that begin at a vector
   double touched = 0;                     // bytes of all arrays of the outermost loop
   llvm::SmallVector<Prefetch, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores

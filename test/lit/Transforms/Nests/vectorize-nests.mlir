@@ -629,6 +629,37 @@ module attributes {tilewright.target = "cpu:granite-rapids"} {
 
 // -----
 
+// Rows of whole vectors, shorter than a page: past the caches without a head where the array begins at a vector, else not.
+// CHECK-LABEL: func.func private @whole_rows
+// CHECK:         %[[OFF:.*]] = arith.minui
+// CHECK-NEXT:    %[[ALIGNED:.*]] = arith.cmpi eq, %[[OFF]], %c0
+// CHECK-NEXT:    scf.if %[[ALIGNED]] {
+// CHECK-NOT:       masked
+// CHECK:           vector.store {{.*}}, %arg1{{.*}} {alignment = 32 : i64, nontemporal = true}
+// CHECK-NOT:       masked
+// CHECK:         } else {
+// CHECK-NOT:       nontemporal
+// CHECK-NOT:       masked
+// CHECK:           vector.store {{.*}}, %arg1
+// CHECK-NOT:       nontemporal
+// CHECK:         return
+module attributes {tilewright.target = "cpu:x86-64-v3", tilewright.threads = 1 : i64} {
+  func.func private @whole_rows(%x: memref<1024x114x114xf32>, %y: memref<1024x112x112xf32>) attributes {tilewright.kernel} {
+    affine.for %c = 0 to 1024 {
+      affine.for %i = 0 to 112 {
+        affine.for %j = 0 to 112 {
+          %a = affine.load %x[%c, %i + 1, %j + 1] : memref<1024x114x114xf32>
+          %e = arith.addf %a, %a : f32
+          affine.store %e, %y[%c, %i, %j] : memref<1024x112x112xf32>
+        }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // Rows of sums that read one row together: four at once, and what four leave by itself. All chains together are as many as
 // keep the units busy.
 // CHECK-LABEL: func.func private @matvec
