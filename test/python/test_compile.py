@@ -43,6 +43,27 @@ def test_signature():
     assert signature.solve([(5, 8), (8, 4), (4,)]) == (5,)
 
 
+@pytest.mark.parametrize("width", (112, 100, 8, 1026))
+@pytest.mark.parametrize("offset", (0, 4, 16, 32, 60))
+def test_large_results_wherever_they_begin(width, offset):
+    """Stores that go past the caches are of whole lines; rows begin where the array and their length have it."""
+    rows = (8 << 20) // 4 // width
+    inner, whole = f"tensor<{rows}x{width}xf32>", f"tensor<{rows}x{width + 2}xf32>"
+    program = tilewright.compile(f"""func.func @inner(%x: {whole}) -> {inner} {{
+  %part = tensor.extract_slice %x[0, 1] [{rows}, {width}] [1, 1] : {whole} to {inner}
+  %empty = tensor.empty() : {inner}
+  %sum = linalg.add ins(%part, %part : {inner}, {inner}) outs(%empty : {inner}) -> {inner}
+  return %sum : {inner}
+}}
+""", target="cpu:host", threads=1)
+    x = data(rows, width + 2)
+    memory = np.full(rows * width * 4 + 256, 77, np.uint8)
+    begin = -memory.ctypes.data % 64 + offset
+    program(x, out=memory[begin:begin + rows * width * 4].view(np.float32).reshape(rows, width))
+    assert np.array_equal(memory[begin:begin + rows * width * 4].view(np.float32).reshape(rows, width), 2 * x[:, 1:-1])
+    assert (memory[:begin] == 77).all() and (memory[begin + rows * width * 4:] == 77).all(), "written beside the result"
+
+
 @pytest.mark.parametrize("type, operation", [
     ("f32", "arith.addf"), ("f64", "arith.addf"), ("f16", "arith.addf"), ("i8", "arith.addi"), ("i16", "arith.addi"),
     ("i32", "arith.addi"), ("i64", "arith.addi")])
