@@ -169,7 +169,7 @@ def main():
         print(rows[-1], file=sys.stderr, flush=True)
     text = section(torch, options, rows, ratios[False], ratios[True])
     if options.write:
-        sections.write(PAGE, INTRODUCTION, text, options.threads)
+        sections.write(PAGE, INTRODUCTION, text, sections.cores(options.threads))
     else:
         print(text)
 

@@ -186,7 +186,7 @@ def main():
         raise SystemExit(f"no layer's row contains '{options.only}'")
     text = section(torch, options, rows, ratios)
     if options.write:
-        sections.write(PAGE, INTRODUCTION, text, options.threads)
+        sections.write(PAGE, INTRODUCTION, text, sections.cores(options.threads))
     else:
         print(text)
 

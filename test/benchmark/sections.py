@@ -1,4 +1,4 @@
-"""Pages of measurements with a section for each processor: a run replaces its own section and leaves the others."""
+"""Pages of measurements with a section for each processor (and kind of run): a run replaces its own section and leaves the others."""
 
 import datetime
 import pathlib
@@ -13,10 +13,13 @@ def processor():
     return f"{found.get('model name', 'unknown')} (family {found.get('cpu family')}, model {found.get('model')})"
 
 
-def write(page, introduction, section, threads=None):
-    """Puts `section` under the heading of this host (and number of threads); `introduction` is what stands before all sections."""
-    cores = f", {threads} {'core' if threads == 1 else 'cores'}" if threads else ""
-    heading = f"## {processor()}{cores}"
+def cores(threads):
+    return f"{threads} {'core' if threads == 1 else 'cores'}"
+
+
+def write(page, introduction, section, run=""):
+    """Puts `section` under the heading of this host (and of the `run`, "1 core"); `introduction` is what stands before all sections."""
+    heading = f"## {processor()}{', ' if run else ''}{run}"
     parts = re.split(r"(?m)^(?=## )", page.read_text() if page.exists() else "")[1:]
     sections = {part.split("\n", 1)[0]: part.strip() for part in parts}
     sections = {heading: f"{heading}\n\nMeasured on {datetime.date.today()}. {section.strip()}",

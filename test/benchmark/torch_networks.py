@@ -356,7 +356,8 @@ def main():
     if options.write:
         page = (INT8_PAGE, INT8_INTRODUCTION) if options.int8 else (BLOCKS_PAGE, BLOCKS_INTRODUCTION) if options.blocks else \
             (PAGE, INTRODUCTION.format(large=", ".join(LARGE)))
-        sections.write(*page, text)
+        run = "" if 1 in options.batch else f"batch {', '.join(map(str, options.batch))}"
+        sections.write(*page, text, run)
 
 
 if __name__ == "__main__":
