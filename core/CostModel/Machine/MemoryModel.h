@@ -77,7 +77,7 @@ public:
   }
   /// Whether rows of so many bytes may go past the caches. A row that begins or ends inside of a vector (not `whole`)
   /// writes a line partly past the caches and partly through them, which takes long; a page of whole lines makes up for
-  /// it. Measured on a core of Zen 3, copies of 16 MiB into another array each, time by that of ordinary stores: rows
+  /// it. Measured on a server core, copies of 16 MiB into another array each, time by that of ordinary stores: rows
   /// of 72, 264, 520, 1032, 2056 and 4104 bytes 17, 6.2, 3.7, 2.1, 1.4 and 1.0; of 800 bytes, whole vectors, 0.7.
   bool streamsRows(int64_t bytes, bool whole) const { return whole || bytes >= page; }
   /// Vectors of so many bytes in a line, at least one.
