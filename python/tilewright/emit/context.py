@@ -3,6 +3,7 @@
 from ..errors import Error
 from . import types
 from .scalars import Scalar
+from .sizes import Number
 from .value import Value
 
 
@@ -37,6 +38,8 @@ class Context:
                     scalars.append(s.cast(next(elements), compute))
                 elif isinstance(operand, (int, float)):
                     scalars.append(s.constant(operand, compute))
+                elif isinstance(operand, Number):
+                    scalars.append(s.number(operand, compute))
                 else:
                     scalars.append(s.size(operand, "i64") if compute == "i64" else s.cast(s.size(operand, "i64"), compute))
             result = body(s, *scalars)

@@ -126,8 +126,15 @@ class Function:
 
     def outer_index(self, size):
         """The same from inside of a body, written before its operation."""
+        return self._outside(lambda: self.index(size))
+
+    def outer_number(self, number):
+        """The name of an f64, likewise."""
+        return self._outside(lambda: self.sizes.number(number.expression))
+
+    def _outside(self, write):
         inner, self.lines = self.lines, self.outer_lines
-        name = self.index(size)
+        name = write()
         self.lines = inner
         return name
 

@@ -116,6 +116,10 @@ class Scalars:
         index = Scalar(self.function.outer_index(size), "index")
         return self.cast(self.index_cast(index, "i64"), type)
 
+    def number(self, number, type):
+        """A number that is computed from sizes (`Number`)."""
+        return self.cast(Scalar(self.function.outer_number(number), "f64"), type)
+
     def extract(self, value, indices):
         """The element of a tensor at computed indices (i64 scalars, or integers)."""
         names = [self.function.constant(i, "index") if isinstance(i, int) else

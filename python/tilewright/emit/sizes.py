@@ -3,6 +3,7 @@ text, and as Python source for the launcher. sympy is imported where there is su
 their classes, which are those of PyTorch's sizes and of `forms.py`."""
 
 import contextlib
+import dataclasses
 
 
 def plain(size):
@@ -57,12 +58,22 @@ SOURCES = {"FloorDiv": "({0[0]} // {0[1]})".format, "CleanDiv": "({0[0]} // {0[1
            "TruncToInt": "math.trunc({0[0]})".format, "FloorToInt": "math.floor({0[0]})".format,
            "CeilToInt": "math.ceil({0[0]})".format, "RoundToInt": "round({0[0]})".format,
            "TruncToFloat": "float(math.trunc({0[0]}))".format}
+#: The same of numbers, which are f64.
+NUMBERS = {"FloatTrueDiv": "arith.divf", "IntTrueDiv": "arith.divf", "FloatPow": "math.powf", "PowByNatural": "math.powf", "Max": "arith.maximumf",
+           "Min": "arith.minimumf"}
 #: How PyTorch names functions of one number, such as the square root.
 FUNCTION = "OpaqueUnaryFn_"
+FUNCTIONS = ("sqrt", "cos", "sin", "tan", "cosh", "sinh", "tanh", "acos", "asin", "atan", "exp", "log", "log2")
 
 
 def form_of(expression):
     return type(expression).__name__
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A float that is computed from sizes, as an operand of element-wise operations."""
+    expression: object
 
 
 class SizeWriter:
@@ -118,6 +129,30 @@ class SizeWriter:
                 result = f.op(f"arith.{name} {result}, {operand} : index")
             return result
         raise NotImplementedError(f"the size {e} ({type(e).__name__})")
+
+
+    def number(self, e):
+        """The f64 value of a number that is computed from sizes."""
+        import sympy
+        f, form = self.function, form_of(e)
+        if isinstance(e, (float, sympy.Number)):
+            return f.constant(float(e), "f64")
+        if e.is_integer and form != "PowByNatural":
+            integer = f.op(f"arith.index_cast {self.value(e)} : index to i64")
+            return f.op(f"arith.sitofp {integer} : i64 to f64")
+        operands = [self.number(a) for a in e.args]
+        if form == "ToFloat":
+            return operands[0]
+        if form.startswith(FUNCTION) and form.removeprefix(FUNCTION) in FUNCTIONS:
+            return f.op(f"math.{form.removeprefix(FUNCTION)} {operands[0]} : f64")
+        name = "arith.addf" if isinstance(e, sympy.Add) else "arith.mulf" if isinstance(e, sympy.Mul) else \
+            "math.powf" if isinstance(e, sympy.Pow) else NUMBERS.get(form)
+        if name is None:
+            raise NotImplementedError(f"the number {e} ({form})")
+        result = operands[0]
+        for operand in operands[1:]:
+            result = f.op(f"{name} {result}, {operand} : f64")
+        return result
 
 
 def python_source(e, names):

@@ -65,8 +65,8 @@ class Context(emit.Context):
         fakes = []
         for argument in operands or self.node.args:
             fake = argument.meta["val"] if isinstance(argument, torch.fx.Node) else argument
-            if isinstance(fake, (torch.Tensor, int, float, bool, torch.SymInt)):
-                fakes.append(fake)
+            if isinstance(fake, (torch.Tensor, int, float, bool, torch.SymInt, torch.SymFloat)):
+                fakes.append(1.0 if isinstance(fake, torch.SymFloat) else fake)
         dtype = torch.result_type(fakes[0], fakes[1]) if len(fakes) > 1 else fakes[0].dtype
         if dtype not in dtypes.OF_TORCH:
             self.refuse(f"arithmetic on {dtype} is not compiled")

@@ -14,7 +14,7 @@ import torch
 
 from ..emit import types
 from ..emit.function import Function
-from ..emit.sizes import plain, symbols_of
+from ..emit.sizes import Number, plain, symbols_of
 from ..emit.value import Value
 from . import registry
 from .context import Context, memory_order, shape_of, type_of
@@ -77,8 +77,10 @@ class Writer:
             value = argument.meta.get("val")
             if is_size(value):
                 return plain(value)
-            if isinstance(value, (torch.SymFloat, torch.SymBool)):
-                raise Unsupported("a number that is computed from a dynamic size is not compiled")
+            if isinstance(value, torch.SymFloat):
+                return Number(plain(value))
+            if isinstance(value, torch.SymBool):
+                raise Unsupported("a condition on a dynamic size is not compiled")
             return value if isinstance(value, torch.nn.Module) else self.value_of(argument)
         if isinstance(argument, (list, tuple)):
             return [self.resolve(a) for a in argument]
@@ -105,6 +107,7 @@ class Writer:
             return
         arguments = [self.resolve(a) for a in node.args]
         keywords = {k: self.resolve(v) for k, v in node.kwargs.items()}
+        check_numbers(node.target, arguments, keywords)
         result = emitter(Context(self.function, node), *arguments, **keywords)
         self.values[node] = self._typed(result, fake)
 
@@ -205,7 +208,8 @@ class Importer(Writer):
             for value in _flat([node.meta.get("val"), *node.args, *node.kwargs.values()]):
                 if isinstance(value, torch.fx.Node):
                     value = value.meta.get("val")
-                for n in (*value.shape, *value.stride()) if is_tensor(value) else [value] if isinstance(value, torch.SymInt) else []:
+                for n in (*value.shape, *value.stride()) if is_tensor(value) else \
+                        [value] if isinstance(value, (torch.SymInt, torch.SymFloat)) else []:
                     if type(n) is not int:
                         needed |= symbols_of(plain(n))
         for symbol in sorted(needed, key=str):
@@ -244,6 +248,17 @@ def check_tensor(fake):
         raise Unsupported(f"tensors of layout {fake.layout} are not compiled")
     if fake.is_conj() or fake.is_neg():
         raise Unsupported("a conjugated or negated view is not compiled")
+
+
+def check_numbers(target, arguments, keywords):
+    """Raises `Unsupported` where a number that is computed from a dynamic size is no operand of arithmetic."""
+    if registry.name_of(target) in registry.OF_NUMBERS:
+        return
+    schema = getattr(target, "_schema", None)
+    kinds = [a.type for a in schema.arguments] if schema else []
+    others = [a for i, a in enumerate(arguments) if not (i < len(kinds) and isinstance(kinds[i], torch.TensorType))]
+    if any(isinstance(a, Number) for a in _flat([*others, *keywords.values()])):
+        raise Unsupported("a number that is computed from a dynamic size is compiled as an operand of arithmetic alone")
 
 
 def _flat(values):

@@ -21,6 +21,12 @@ FAMILIES = ("elementwise", "create", "reduce", "view", "matmul", "normalise", "c
             "random", "resample", "recurrent", "training", "quantised", "control")
 
 
+#: Operations of which a number may be computed from dynamic sizes, besides those that take a tensor in its place.
+OF_NUMBERS = {f"aten::{name}" for name in (
+    "full", "full_like", "new_full", "scalar_tensor", "mul.Scalar", "div.Scalar", "add.Scalar", "sub.Scalar", "rsub.Scalar", "eq.Scalar", "ne.Scalar",
+    "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "clamp", "clamp_min", "clamp_max")}
+
+
 def op(*names):
     """Registers an emitter for overloads of ATen (`relu`, `add.Tensor`), or of another namespace (`prims::name`)."""
     def register(emitter):

@@ -3,6 +3,7 @@ random numbers, options, messages."""
 
 import gc
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -124,6 +125,35 @@ def test_a_number_that_is_an_argument():
     g = compiled(f, dynamic=True)
     for x, n in ((torch.randn(3, 4), 2), (torch.randn(5, 6), 3)):
         torch.testing.assert_close(g(x, n), f(x, n))
+
+
+def test_numbers_that_are_computed_from_sizes():
+    """They are f64 in the program, as in eager, whatever the type of the elements; one program serves all sizes."""
+    programs = []
+
+    def counting(graph, inputs, **keywords):
+        programs.append(graph)
+        return tilewright.torch.backend(graph, inputs, **keywords)
+
+    def f(x, k):
+        n, m = x.shape
+        return (x * (1 / math.sqrt(m)) + n / m, x.pow(2).sum() * (1.0 / (n * m)), torch.full_like(x, n / 3.0) - x / m ** 0.5, k // (n / m), x > n / m, x.clamp(max=m / n),
+                torch.full((m,), n * 0.5), torch.where(x > 0, x, m / n), (k * (n / m)).half())
+    g = torch.compile(f, backend=counting, dynamic=True, options={"strict": True})
+    for n, m in ((3, 5), (7, 4), (8, 33)):
+        arguments = torch.randn(n, m), torch.arange(n * m).view(n, m)
+        equal_outside(g(*arguments), f(*arguments))
+    assert len(programs) == 1
+
+    def mean_of_square(x):
+        return x.pow(2).mean() + (x * x.shape[0]).mean(0).sum()
+    for n in (3, 8):
+        x = [torch.ones(n, 2).cumsum(0).requires_grad_() for _ in range(2)]
+        torch.compile(mean_of_square, backend="tilewright", dynamic=True, options={"strict": True})(x[0]).backward()
+        mean_of_square(x[1]).backward()
+        torch.testing.assert_close(x[0].grad, x[1].grad)
+    with pytest.raises(Exception, match="a number that is computed from a dynamic size is compiled as an operand of arithmetic alone"):
+        compiled(lambda x: nn.functional.elu(x, x.shape[0] / 2), dynamic=True)(torch.randn(5, 3))
 
 
 def test_special_values():

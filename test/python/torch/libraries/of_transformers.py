@@ -1,27 +1,6 @@
-"""Writes docs/pytorch-models.md: models of the library `transformers` with random weights, compiled for this host beside eager.
+"""Models of two layers or so."""
 
-    python3 -m venv build/venv-hf && build/venv-hf/bin/pip install torch==2.13.0 transformers timm torchvision
-    build/venv-hf/bin/python test/python/torch/transformers_models.py --write      # some 15 minutes
-    build/venv-hf/bin/python test/python/torch/transformers_models.py --only gpt2,t5
-
-Nothing is downloaded. Each model has two layers or so, runs in a process of its own, and is compared with its float64 copy: first the results,
-then the gradients of all parameters.
-"""
-
-import argparse
-import copy
-import json
-import logging
-import os
-import pathlib
-import subprocess
-import sys
-import warnings
-
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
-PAGE = ROOT / "docs/pytorch-models.md"
-TIME_LIMIT = 600  # seconds of one model
+GRADIENTS = True
 
 #: Sizes of most models of text, of those whose queries share keys, of most models of images.
 TEXT = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, vocab_size=200)
@@ -131,118 +110,11 @@ def inputs(kind):
     }[kind]()
 
 
-def tensors(value):
-    import torch
-    if torch.is_tensor(value):
-        yield value
-    elif isinstance(value, (dict, list, tuple)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from tensors(each)
-
-
-def results(call, arguments):
-    return list(tensors(dict(call(**arguments, return_dict=True))))
-
-
-def gradients(call, model, arguments):
-    model.zero_grad()
-    sum(r.pow(2).mean() for r in results(call, arguments) if r.is_floating_point() and r.requires_grad).backward()
-    return [p.grad for p in model.parameters()]
-
-
-def ratio(got, want, exact):
-    """The largest error over eager's own, which counts as at least two units in the last place of f32 of the largest element."""
-    worst = 0.0
-    for g, w, x in zip(got, want, exact, strict=True):
-        if (g is None) != (w is None):
-            return float("nan")
-        if g is None or not w.is_floating_point():
-            if g is not None and not g.equal(w):
-                return float("nan")
-            continue
-        there = w.isfinite()
-        if not g.isfinite().equal(there):
-            return float("nan")
-        there &= x.isfinite()
-        if there.any():
-            scale = x[there].abs().max() + 1e-30
-            ours, theirs = (((y.double() - x)[there].abs().max() / scale).item() for y in (g, w))
-            worst = max(worst, ours / max(theirs, 2.4e-7))
-    return worst
-
-
-def judge(name):
-    """What one model gives, as JSON on standard output."""
-    import torch
+def make(name):
     import transformers
-    import tilewright.torch  # noqa: F401: the back end
-    warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("tilewright.torch").addHandler(handler)
-    torch.manual_seed(0)
     model_class, config_class, kind, sizes = MODELS[name]
     config = getattr(transformers, config_class)(**sizes)
     if hasattr(config, "use_cache"):
         config.use_cache = False
-    model, given = getattr(transformers, model_class)(config).eval(), inputs(kind)
-    wide, exact = copy.deepcopy(model).double(), {k: v.double() if v.is_floating_point() else v for k, v in given.items()}
-    row = {}
-    with torch.no_grad():
-        try:
-            results(wide, exact)
-        except RuntimeError:  # such as grouped products, which eager has in f32 at most: eager itself is the measure
-            wide, exact = model, given
-        row["forward"] = ratio(results(torch.compile(model, backend="tilewright"), given), results(model, given), results(wide, exact))
-    torch.compiler.reset()
-    row["graphs"] = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    row["gradients"] = ratio(*([g if g is None else g.clone() for g in gradients(call, of, arguments)] for call, of, arguments in (
-        (torch.compile(model, backend="tilewright"), model, given), (model, model, given), (wide, wide, exact))))
-    row["eager"] = sorted({part.split(" at ")[0].split(": ")[-1] for line in lines for part in line.split("; ") if "::" in part})
-    print(json.dumps(row))
-
-
-def row_of(name):
-    run = subprocess.run([sys.executable, __file__, "--judge", name], capture_output=True, text=True, timeout=TIME_LIMIT)
-    if run.returncode:
-        return f"| {name} | {run.stderr.strip().splitlines()[-1][:120]} | | | |"
-    row = json.loads(run.stdout.splitlines()[-1])
-    return f"| {name} | {row['forward']:.1f} | {row['gradients']:.1f} | {row['graphs']} | {' '.join(f'`{n}`' for n in row['eager'])} |"
-
-
-HEAD = """# Models of `transformers`
-
-Does a model of the library `transformers` compile as it is? Written by `test/python/torch/transformers_models.py --write` with transformers {version}:
-{count} models of two layers or so with random weights, f32, on the host. The largest error of all results, and of the gradients of all
-parameters, against float64, as a multiple of eager's own; graphs that Dynamo makes (1: no break); operations that run eagerly. "nan": another result, or
-NaN where eager has numbers.
-
-| model | error of results | of gradients | graphs | eagerly |
-|---|---|---|---|---|
-"""
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", help="names of models, with commas between them")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
-    parser.add_argument("--judge", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    os.environ.setdefault("TILEWRIGHT_SDK", str(ROOT / "build/release"))
-    os.environ["PYTHONPATH"] = str(ROOT / "python")
-    sys.path.insert(0, os.environ["PYTHONPATH"])
-    if options.judge:
-        return judge(options.judge)
-    rows = []
-    for name in options.only.split(",") if options.only else MODELS:
-        rows.append(row_of(name))
-        print(rows[-1], flush=True)
-    if options.write:
-        import transformers
-        PAGE.write_text(HEAD.format(version=transformers.__version__, count=len(rows)) + "\n".join(rows) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    return getattr(transformers, model_class)(config), (), {**inputs(kind), "return_dict": True}
