@@ -267,9 +267,10 @@ Value NestVectorizer::emitNumbers(OpBuilder &b, AffineApplyOp apply, const Step 
   return arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, first), distances);
 }
 
-/// The body of the nest for each of `steps`; where they are interleaved, operation by operation.
+/// The body of the nest for each of `steps`; where they are interleaved, operation by operation. Each step adds to sums
+/// of its own, or all to the same.
 void NestVectorizer::emitLanes(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, bool aligned,
-                               MutableArrayRef<IRMapping> values, MutableArrayRef<Value> sums) {
+                               MutableArrayRef<IRMapping> values, MutableArrayRef<SmallVector<Value>> sums) {
   Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
   auto needsLaneIv = [&](Operation &op) {
     return !isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) && llvm::is_contained(op.getOperands(), laneIv);
@@ -283,7 +284,7 @@ void NestVectorizer::emitLanes(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   }
   auto emit = [&](Operation &op, size_t step) {
     if (varying.contains(&op))
-      emitOperation(b, op, steps[step], base, mask, aligned, values[step], sums);
+      emitOperation(b, op, steps[step], base, mask, aligned, values[step], sums[step % sums.size()]);
   };
   if (!interleaved) {
     for (size_t step = 0; step < steps.size(); ++step)
@@ -389,6 +390,28 @@ void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base, 
   }
 }
 
+/// Whether each step of outer sums has sums of its own, which are then added pairwise: of n additions in a row a step
+/// of four leaves n / 4 + 2.
+bool NestVectorizer::addsPairwise(size_t steps) const {
+  return steps > 1 && mayReassociate && !accumulations.empty() &&
+         llvm::all_of(accumulations, [](const Accumulation &a) {
+           return !a.overLanes && a.kind == vector::CombiningKind::ADD &&
+                  isa<FloatType>(a.combine->getResult(0).getType());
+         });
+}
+
+/// `sums` of steps added pairwise, and to `all`, that memory had.
+void NestVectorizer::addPairwise(OpBuilder &b, SmallVector<SmallVector<Value>> sums, MutableArrayRef<Value> all) {
+  auto addTo = [&](MutableArrayRef<Value> left, ArrayRef<Value> right) {
+    for (auto [accumulation, to, from] : llvm::zip_equal(accumulations, left, right))
+      to = vector::makeArithReduction(b, accumulation.combine->getLoc(), accumulation.kind, to, from);
+  };
+  for (size_t distance = 1; distance < sums.size(); distance *= 2)
+    for (size_t i = 0; i + distance < sums.size(); i += 2 * distance)
+      addTo(sums[i], sums[i + distance]);
+  addTo(all, sums.front());
+}
+
 /// Accumulations over outer loops are loaded before and stored after.
 void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, Value limit, bool aligned,
                                MutableArrayRef<Value> sums) {
@@ -413,7 +436,17 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   SmallVector<IRMapping> values(steps.size(), common);
   if (!turned.empty())
     emitTurned(b, steps, base, limit, values);
-  emitLanes(b, steps, base, mask, aligned, values, all);
+  SmallVector<SmallVector<Value>> own(1, all);
+  const bool pairwise = addsPairwise(steps.size());
+  if (pairwise)
+    own.assign(steps.size(), llvm::map_to_vector(accumulations, [&](const Accumulation &accumulation) {
+                 return neutral(b, accumulation, /*vector=*/true);
+               }));
+  emitLanes(b, steps, base, mask, aligned, values, own);
+  if (pairwise)
+    addPairwise(b, std::move(own), all);
+  else
+    all = own.front();
   for (auto [accumulation, sum] : llvm::zip_equal(accumulations, all)) {
     if (accumulation.overLanes)
       continue;

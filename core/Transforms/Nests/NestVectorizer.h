@@ -171,9 +171,13 @@ private:
                                 mlir::Value filler) const;
   mlir::Value emitNumbers(mlir::OpBuilder &b, mlir::affine::AffineApplyOp apply, const Step &step, mlir::Value base);
   /// One vector of iterations of all steps. `values`, one a step, holds the vectors of the loads that they share;
-  /// `sums` one vector for each accumulation, read and replaced.
+  /// `sums`, one a step or one for all, one vector for each accumulation, read and replaced.
   void emitLanes(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
-                 llvm::MutableArrayRef<mlir::IRMapping> values, llvm::MutableArrayRef<mlir::Value> sums);
+                 llvm::MutableArrayRef<mlir::IRMapping> values,
+                 llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> sums);
+  bool addsPairwise(size_t steps) const;
+  void addPairwise(mlir::OpBuilder &b, llvm::SmallVector<llvm::SmallVector<mlir::Value>> sums,
+                   llvm::MutableArrayRef<mlir::Value> all);
   void emitOperation(mlir::OpBuilder &b, mlir::Operation &op, const Step &step, mlir::Value base, mlir::Value mask,
                      bool aligned, mlir::IRMapping &values, llvm::MutableArrayRef<mlir::Value> sums);
   /// One vector of iterations of all `steps`; where lanes are masked, `limit` is the last iteration that runs.
