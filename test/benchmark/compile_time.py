@@ -226,12 +226,13 @@ def own_passes():
 
 
 def seconds_by_name(tree):
-    """Of a tree that `--time=json` prints: name and seconds of each part, its parts left out; not its sum again."""
+    """Of a tree that `--time=json` prints: name and seconds of each part on all threads, its parts left out; not its sum again. Wall
+    time has work on two threads once, and its share of the processor's time would be too small, all others too large."""
     for part in tree:
         if not part or part["name"] == "Total":
             continue
         inner = part.get("passes", [])
-        own = part["wall"]["duration"] - sum(each["wall"]["duration"] for each in inner if each)
+        own = part["user"]["duration"] - sum(each["user"]["duration"] for each in inner if each)
         yield part["name"], own
         yield from seconds_by_name(inner)
 
@@ -257,10 +258,10 @@ def parts(source, target, samples):
             output = f"{folder}/out.{'so' if target.startswith('cpu') else 'tw'}"
             seconds, done = processor_seconds([BIN / "tw-compile", source, "--target", target, "-o", output, "--time=json"])
         sums = dict.fromkeys(PARTS, 0.0)
-        for name, wall in seconds_by_name(json.loads("[" + ("\n" + done.stderr).partition("\n[")[2])):
-            sums[kind_of(name, own)] += wall
+        for name, spent in seconds_by_name(json.loads("[" + ("\n" + done.stderr).partition("\n[")[2])):
+            sums[kind_of(name, own)] += spent
         share = seconds / sum(sums.values())
-        results.append({part: wall * share for part, wall in sums.items()})
+        results.append({part: spent * share for part, spent in sums.items()})
     return min(results, key=lambda parts: sum(parts.values()))
 
 

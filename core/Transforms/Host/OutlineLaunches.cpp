@@ -247,8 +247,12 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
         builder.getContext())));
     builder.insert(inner);
     inner.getBody().takeBody(grid.getBody());
-    for (Value value : captured)
-      replaceAllUsesInRegionWith(value, mapping.lookup(value), inner.getBody());
+    // Other grids capture the same values: going through all users of these would be a walk over the whole program.
+    inner.getBody().walk([&](Operation *op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (Value given = mapping.lookupOrNull(operand.get()))
+          operand.set(given);
+    });
     func::ReturnOp::create(builder, loc);
     function.setType(builder.getFunctionType(entry->getArgumentTypes(), {}));
     return result;

@@ -313,14 +313,27 @@ void HostPlacer::place(Block &block) {
         place(region.front());
 }
 
+/// The operations of `function` that change where elements of views become elements of arrays, and where the host has
+/// no steps for operations: all of the host's own, and those of grids that take a view or what tells of one. Grids are
+/// simplified already.
+static SmallVector<Operation *> rewrittenForHost(func::FuncOp function) {
+  SmallVector<Operation *> ops;
+  auto isView = [](Value value) { return isa_and_nonnull<ViewLikeOpInterface>(value.getDefiningOp()); };
+  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!op->getParentOfType<tile::ParallelOp>() || llvm::any_of(op->getOperands(), isView) ||
+        isa<ViewLikeOpInterface, scf::IndexSwitchOp, memref::ExtractStridedMetadataOp>(op))
+      ops.push_back(op);
+  });
+  return ops;
+}
+
 LogicalResult HostPlacer::run() {
   if (failed(signature()))
     return failure();
-  // Elements of views are elements of arrays.
   RewritePatternSet patterns(function.getContext());
   memref::populateFoldMemRefAliasOpPatterns(patterns);
   populateHostForms(patterns);
-  if (failed(applyPatternsGreedily(function, std::move(patterns))))
+  if (failed(applyOpPatternsGreedily(rewrittenForHost(function), std::move(patterns))))
     return failure();
   carryThroughCells(function);
   place(function.front());

@@ -55,3 +55,10 @@ Value SharedValues::of(OpBuilder &builder, Location loc, AffineExpr expr, ValueR
   return share(left.getAsOpaquePointer(), right.getAsOpaquePointer(),
                getAffineBinaryOpExpr(expr.getKind(), first, getAffineSymbolExpr(0, context)), left, right);
 }
+
+AffineExpr SharedValues::simplified(AffineExpr expr, unsigned dims, unsigned symbols) {
+  auto [known, isNew] = simpleForms.try_emplace(std::tuple(expr, dims, symbols));
+  if (isNew)
+    known->second = simplifyAffineExpr(expr, dims, symbols);
+  return known->second;
+}

@@ -39,9 +39,12 @@ public:
                                     mlir::ValueRange operands);
   mlir::Value of(mlir::OpBuilder &builder, mlir::Location loc, mlir::AffineExpr expr, mlir::ValueRange dims,
                  mlir::ValueRange symbols);
+  /// The simplest form of `expr`, looked for once: accesses of an unrolled loop have few indices.
+  mlir::AffineExpr simplified(mlir::AffineExpr expr, unsigned dims, unsigned symbols);
 
 private:
   llvm::DenseMap<std::tuple<mlir::Block *, const void *, const void *, const void *, const void *>, mlir::Value> known;
+  llvm::DenseMap<std::tuple<mlir::AffineExpr, unsigned, unsigned>, mlir::AffineExpr> simpleForms;
 };
 
 } // namespace tilewright

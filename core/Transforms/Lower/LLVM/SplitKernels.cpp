@@ -132,7 +132,7 @@ static FailureOr<Captures> capturesOf(ArrayRef<Operation *> nest) {
   return captures;
 }
 
-/// Makes the function of `nest` after `after` and calls it instead. Returns the function.
+/// Makes the function of `nest`, which moves there, after `after` and calls it instead. Returns the function.
 static func::FuncOp outline(ArrayRef<Operation *> nest, const Captures &captures, StringRef name, Operation *after,
                             SymbolTable &symbols) {
   Location loc = nest.front()->getLoc();
@@ -150,13 +150,16 @@ static func::FuncOp outline(ArrayRef<Operation *> nest, const Captures &captures
   mapping.map(arguments, body->getArguments());
   for (Operation *op : captures.own)
     builder.clone(*op, mapping);
-  for (Operation *op : nest)
-    builder.clone(*op, mapping);
-  func::ReturnOp::create(builder, loc);
+  auto returned = func::ReturnOp::create(builder, loc);
   builder.setInsertionPoint(nest.back());
   func::CallOp::create(builder, loc, function, arguments);
-  for (Operation *op : llvm::reverse(nest))
-    op->erase();
+  for (Operation *op : nest) {
+    op->moveBefore(returned);
+    op->walk([&](Operation *inside) {
+      for (OpOperand &operand : inside->getOpOperands())
+        operand.set(mapping.lookupOrDefault(operand.get()));
+    });
+  }
   for (Operation *op : llvm::reverse(captures.own))
     if (op->use_empty())
       op->erase();

@@ -294,7 +294,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
   };
   access.constants.assign(strides.size(), 0);
   for (unsigned d = 0; d < strides.size(); ++d) {
-    AffineExpr expr = simplifyAffineExpr(map.getResult(d) + origin[d], map.getNumDims(), map.getNumSymbols());
+    AffineExpr expr = context.shared.simplified(map.getResult(d) + origin[d], map.getNumDims(), map.getNumSymbols());
     int64_t offset = 0;
     if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
       offset = constant.getValue();
