@@ -125,10 +125,11 @@ bool overlaps(const Window &window, unsigned lane) {
 /// Writes a window anew: space loops but the last (`rows`), tap loops that stay, `lane`, written-out taps.
 class WindowWriter {
 public:
-  WindowWriter(const Window &window, unsigned lane, unsigned written)
+  WindowWriter(const Window &window, unsigned lane, unsigned written, bool mayReassociate)
       : nest(window.nest), rows(window.space), staying(window.taps),
         writtenOut(ArrayRef(window.taps).take_back(written)) {
     staying.truncate(staying.size() - written);
+    addsAtEnd = mayReassociate && !staying.empty() && llvm::all_of(nest.stores, isFloatSum);
     if (!staying.empty())
       std::swap(*llvm::find(rows, lane), rows.back());
     loops = rows;
@@ -149,19 +150,40 @@ public:
       ivs[dim] = loop.getInductionVar();
       b.setInsertionPointToStart(loop.getBody());
     }
+    llvm::SmallDenseMap<Value, Value> before;
     for (const Access &store : nest.stores)
       for (const Access &load : nest.loads)
-        if (load.memref == store.memref && !results.contains(store.memref))
-          results[store.memref] = read(b, load);
+        if (load.memref == store.memref && !results.contains(store.memref)) {
+          Value &result = results[store.memref];
+          before[store.memref] = result = read(b, load);
+          if (addsAtEnd) { // constants stand before all nests, which passes move
+            auto function = AffineForOp(nest.loops.front())->getParentOfType<func::FuncOp>();
+            OpBuilder front = OpBuilder::atBlockBegin(&function.getBody().front());
+            result = arith::ConstantOp::create(front, store.op->getLoc(), front.getFloatAttr(result.getType(), -0.0));
+          }
+        }
     writeTaps(b, 0);
     for (const Access &store : nest.stores) {
       auto [map, operands] = place(store);
-      AffineStoreOp::create(b, store.op->getLoc(), results[store.memref], store.memref, map, operands);
+      Value result = results[store.memref];
+      if (addsAtEnd)
+        result = arith::AddFOp::create(b, cast<AffineStoreOp>(store.op).getValueToStore().getLoc(),
+                                       before[store.memref], result);
+      AffineStoreOp::create(b, store.op->getLoc(), result, store.memref, map, operands);
     }
     AffineForOp(nest.loops.front()).erase();
   }
 
 private:
+  /// Whether `store` adds a floating-point number to what its array holds.
+  static bool isFloatSum(const Access &store) {
+    auto sum = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp<arith::AddFOp>();
+    return sum && llvm::any_of(sum->getOperands(), [&](Value operand) {
+             auto load = operand.getDefiningOp<AffineLoadOp>();
+             return load && load.getMemRef() == store.memref;
+           });
+  }
+
   /// Indices of an access in the new nest, with the numbers of the written-out taps put in.
   std::pair<AffineMap, SmallVector<Value>> place(const Access &access) const {
     MLIRContext *context = access.map.getContext();
@@ -240,6 +262,7 @@ private:
   SmallVector<Value> ivs;                    // of the loops of the new nest; null for written-out taps
   SmallVector<int64_t> numbers;              // of the written-out taps
   llvm::SmallDenseMap<Value, Value> results; // what each result holds at this place
+  bool addsAtEnd = false; // the sums of written-out taps, to what loops around them add up: fewer additions in a row
 };
 
 struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
@@ -301,7 +324,7 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
     }
     if (!answer.choice)
       return;
-    WindowWriter writer(*window, *lane, answer.choice->written);
+    WindowWriter writer(*window, *lane, answer.choice->written, mayReassociate);
     if (!writer.isWritten())
       writer.write();
   }

@@ -191,7 +191,8 @@ void NestVectorizer::emitShorter(OpBuilder &b, Row &row) {
     lanes = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(*row.known - done)));
     for (Step &step : shorter)
       broadcastUniform(b, step);
-    emitBlock(b, shorter, behindBegin(b, row, done), {}, {}, false, row.sums);
+    SmallVector<Value> sums(accumulations.size()); // none is kept
+    emitBlock(b, shorter, behindBegin(b, row, done), {}, {}, false, sums);
   }
   lanes = whole;
 }
