@@ -129,7 +129,8 @@ public:
       : nest(window.nest), rows(window.space), staying(window.taps),
         writtenOut(ArrayRef(window.taps).take_back(written)) {
     staying.truncate(staying.size() - written);
-    addsAtEnd = mayReassociate && !staying.empty() && llvm::all_of(nest.stores, isFloatSum);
+    addsAtEnd = mayReassociate && !staying.empty() && NestVectorizer::hasLongSums(nest) &&
+                llvm::all_of(nest.stores, isFloatSum);
     if (!staying.empty())
       std::swap(*llvm::find(rows, lane), rows.back());
     loops = rows;

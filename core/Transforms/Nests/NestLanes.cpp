@@ -390,10 +390,19 @@ void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base, 
   }
 }
 
+bool NestVectorizer::hasLongSums(const Nest &nest) {
+  constexpr int64_t few = 64; // terms in a row
+  int64_t terms = 1;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
+      terms = std::min(terms * nest.tripCounts[dim].value_or(few), few);
+  return terms == few;
+}
+
 /// Whether each step of outer sums has sums of its own, which are then added pairwise: of n additions in a row a step
 /// of four leaves n / 4 + 2.
 bool NestVectorizer::addsPairwise(size_t steps) const {
-  return steps > 1 && mayReassociate && !accumulations.empty() &&
+  return steps > 1 && mayReassociate && !accumulations.empty() && hasLongSums(nest) &&
          llvm::all_of(accumulations, [](const Accumulation &a) {
            return !a.overLanes && a.kind == vector::CombiningKind::ADD &&
                   isa<FloatType>(a.combine->getResult(0).getType());

@@ -90,6 +90,9 @@ public:
   /// none if that loop became lanes or is a sum taken in steps.
   llvm::SmallVector<mlir::affine::AffineForOp> rewrite();
   bool hasSums() const { return !accumulations.empty(); }
+  /// Whether results of `nest` are sums of so many terms, or of a number known at run time, that adding them in another
+  /// order pays for the additions that it takes: the error of n additions in a row grows with n.
+  static bool hasLongSums(const Nest &nest);
 
   /// A line that the next iteration of the loop of `outer` reads or writes, brought into the nearest cache or the
   /// second.

@@ -318,21 +318,21 @@ func.func @long_rows(%in: memref<4096x1024xf32>, %out: memref<4096xf32>) {
 
 // -----
 
-// Where a loop over taps stays, the sum of those that are written out is added to the rest at the end: 8 additions in a row and
-// 5, not 40. With sums in their order each begins with the one before.
+// Where a loop over taps stays, the sum of those that are written out is added to the rest at the end: 16 additions in a row and
+// 5, not 80. With sums in their order each begins with the one before.
 // CHECK-LABEL: func.func @columns(
-// CHECK:       affine.for %{{.*}} = 0 to 8
+// CHECK:       affine.for %{{.*}} = 0 to 16
 // CHECK-NEXT:  affine.for
 // CHECK-NEXT:    %[[BEFORE:.*]] = affine.load %arg1
 // CHECK:         %[[SUM:.*]] = arith.addf
 // CHECK:         %[[ALL:.*]] = arith.addf %[[BEFORE]], %
 // CHECK-NEXT:    affine.store %[[ALL]], %arg1
 module attributes {tilewright.target = "cpu:zen4"} {
-func.func @columns(%in: memref<8x5x64xf32>, %out: memref<64xf32>) {
+func.func @columns(%in: memref<16x5x64xf32>, %out: memref<64xf32>) {
   affine.for %c = 0 to 64 {
-    affine.for %i = 0 to 8 {
+    affine.for %i = 0 to 16 {
       affine.for %k = 0 to 5 {
-        %a = affine.load %in[%i, %k, %c] : memref<8x5x64xf32>
+        %a = affine.load %in[%i, %k, %c] : memref<16x5x64xf32>
         %b = affine.load %out[%c] : memref<64xf32>
         %s = arith.addf %b, %a : f32
         affine.store %s, %out[%c] : memref<64xf32>
@@ -350,11 +350,11 @@ func.func @columns(%in: memref<8x5x64xf32>, %out: memref<64xf32>) {
 // CHECK-NEXT:    affine.load %arg0
 // CHECK-NEXT:    arith.addf %[[BEFORE]]
 module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "strict"} {
-func.func @columns_in_order(%in: memref<8x5x64xf32>, %out: memref<64xf32>) {
+func.func @columns_in_order(%in: memref<16x5x64xf32>, %out: memref<64xf32>) {
   affine.for %c = 0 to 64 {
-    affine.for %i = 0 to 8 {
+    affine.for %i = 0 to 16 {
       affine.for %k = 0 to 5 {
-        %a = affine.load %in[%i, %k, %c] : memref<8x5x64xf32>
+        %a = affine.load %in[%i, %k, %c] : memref<16x5x64xf32>
         %b = affine.load %out[%c] : memref<64xf32>
         %s = arith.addf %b, %a : f32
         affine.store %s, %out[%c] : memref<64xf32>

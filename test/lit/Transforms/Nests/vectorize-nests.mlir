@@ -980,7 +980,7 @@ module attributes {tilewright.target = "cpu:x86-64-v3"} {
 
 // -----
 
-// Sums over a loop of five, four steps of which are added pairwise, in rows of 28: three vectors and a shorter one.
+// Sums over a loop of 65, four steps of which are added pairwise, in rows of 28: three vectors and a shorter one.
 // CHECK-LABEL: func.func private @short_rest_of_sums
 // CHECK:         vector.load %arg1{{.*}} vector<8xf32>
 // CHECK-NEXT:    %[[A:.*]] = vector.load %arg0{{.*}} vector<8xf32>
@@ -994,11 +994,11 @@ module attributes {tilewright.target = "cpu:x86-64-v3"} {
 // CHECK:         %[[LAST:.*]] = arith.addf %[[BEFORE]], {{.*}} vector<4xf32>
 // CHECK-NEXT:    vector.store %[[LAST]], %arg1{{.*}} vector<4xf32>
 module attributes {tilewright.target = "cpu:x86-64-v3", tilewright.threads = 1 : i64} {
-  func.func private @short_rest_of_sums(%x: memref<72x5x28xf32>, %y: memref<72x28xf32>) attributes {tilewright.kernel} {
+  func.func private @short_rest_of_sums(%x: memref<72x65x28xf32>, %y: memref<72x28xf32>) attributes {tilewright.kernel} {
     affine.for %c = 0 to 72 {
-      affine.for %k = 0 to 5 {
+      affine.for %k = 0 to 65 {
         affine.for %j = 0 to 28 {
-          %a = affine.load %x[%c, %k, %j] : memref<72x5x28xf32>
+          %a = affine.load %x[%c, %k, %j] : memref<72x65x28xf32>
           %s = affine.load %y[%c, %j] : memref<72x28xf32>
           %t = arith.addf %s, %a : f32
           affine.store %t, %y[%c, %j] : memref<72x28xf32>
