@@ -130,7 +130,6 @@ class SizeWriter:
             return result
         raise NotImplementedError(f"the size {e} ({type(e).__name__})")
 
-
     def number(self, e):
         """The f64 value of a number that is computed from sizes."""
         import sympy
