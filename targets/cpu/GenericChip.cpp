@@ -176,7 +176,7 @@ static void addRates(Memory &memory, const ChipTable &chip, const HostFacts &fac
 }
 
 int64_t cpu::usableBytes(const HostFacts &facts, const CacheFact &cache) {
-  constexpr int64_t ofCore = int64_t(4) << 20, ofPackage = int64_t(48) << 20;
+  constexpr int64_t ofCore = int64_t(6) << 20, ofPackage = int64_t(48) << 20;
   if (!facts.isVirtual || cache.level < 3)
     return cache.bytes;
   return std::min(cache.bytes, facts.isAmd() ? facts.cores * ofCore : ofPackage);

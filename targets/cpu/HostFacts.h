@@ -57,9 +57,9 @@ void addKernel(HostFacts &facts, const std::string &folder);
 HostFacts findFacts();
 
 /// Bytes of a cache that this machine's cores find. A virtual machine sees the whole last cache, and not the other
-/// cores that share it. AMD's complexes have 4 MiB for each core (Zen 2 to Zen 5): two cores of a Zen 3 that saw 32 MiB
-/// read 11 MiB at 42 GB/s and 16 MiB at 18 while the other one rested, 6 MiB at 39 and 8 MiB at 24 while it worked. One
-/// core of a Granite Rapids found 48 of 480 MiB.
+/// cores that share it. Of an AMD complex, which has 4 MiB for each core (Zen 2 to Zen 5), half as much again: two
+/// cores of a Zen 3 that saw 32 MiB read 11 MiB at 42 GB/s and 16 MiB at 18 while the other one rested, 6 MiB at 39 and
+/// 8 MiB at 24 while it worked. One core of a Granite Rapids found 48 of 480 MiB.
 int64_t usableBytes(const HostFacts &facts, const CacheFact &cache);
 
 /// The record of a machine that no table knows, as chip `name`. Its sources tell facts from guesses.

@@ -238,7 +238,7 @@ TEST(HostFacts, AVirtualMachineHasTheShareOfItsCoresOfAComplex) {
   facts.isVirtual = true;
   for (int64_t cores : {1, 2, 8, 64}) {
     facts.cores = cores;
-    expectCache(recordOf(facts), "l3", std::min<int64_t>(cores * 4, 32) << 20, 16);
+    expectCache(recordOf(facts), "l3", std::min<int64_t>(cores * 6, 32) << 20, 16);
     expectCache(recordOf(facts), "l2", 512 << 10, 8);
   }
 }
