@@ -533,22 +533,31 @@ static Block *blockAround(Operation *a, Operation *b) {
   return nullptr;
 }
 
+/// The block around both, if `store` happens there whatever the data are, and in another operation than `load`; else
+/// null.
+static Block *blockOfStoreBefore(Operation *store, Operation *load) {
+  Block *block = isa<AffineStoreOp>(store) ? blockAround(store, load) : nullptr;
+  if (!block || block->findAncestorOpInBlock(*store) == block->findAncestorOpInBlock(*load))
+    return nullptr;
+  for (Operation *parent = store->getParentOp(); parent != block->getParentOp(); parent = parent->getParentOp())
+    if (!isa<AffineForOp>(parent))
+      return nullptr;
+  return block;
+}
+
 bool tilewright::readsOwn(ArrayRef<Operation *> accesses) {
   for (auto [i, load] : llvm::enumerate(accesses)) {
     if (!isa<AffineLoadOp>(load))
       continue;
-    bool isOwn = llvm::any_of(accesses.take_front(i), [load = load](Operation *store) {
-      if (!isa<AffineStoreOp>(store))
-        return false;
-      Block *block = blockAround(store, load);
-      for (Operation *parent = store->getParentOp(); block && parent != block->getParentOp();
-           parent = parent->getParentOp())
-        if (!isa<AffineForOp>(parent))
-          return false;
-      if (!block || block->findAncestorOpInBlock(*store) == block->findAncestorOpInBlock(*load))
+    llvm::SmallMapVector<Block *, TileRelation, 2> written; // by the stores of a block together
+    const bool isOwn = llvm::any_of(llvm::reverse(accesses.take_front(i)), [&, load = load](Operation *store) {
+      Block *block = blockOfStoreBefore(store, load);
+      if (!block)
         return false;
       TileSets sets(*block);
-      return sets.touched(load).isWithin(sets.touched(store));
+      TileRelation &all = written[block];
+      all = all ? all.unite(sets.touched(store)) : sets.touched(store);
+      return sets.touched(load).isWithin(all);
     });
     if (!isOwn)
       return false;

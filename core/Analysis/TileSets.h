@@ -112,9 +112,9 @@ private:
   llvm::SmallVector<mlir::Value> values;
 };
 
-/// Whether each load of `accesses`, which are all those of one array in a tile in the order of writing, reads what a
-/// store before it wrote in the same tile: in the innermost block around both the store writes at least what the load
-/// reads.
+/// Whether each load of `accesses`, which are all those of one array in a tile in the order of writing, reads what
+/// stores before it wrote in the same tile: those with the same innermost block around them and the load write together
+/// at least what the load reads.
 bool readsOwn(llvm::ArrayRef<mlir::Operation *> accesses);
 
 } // namespace tilewright

@@ -266,6 +266,66 @@ def test_tiles_on_all_threads(tool, tmp_path):
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), attention_in_float64(*inputs), rtol=1e-4, atol=1e-5)
 
 
+def expanded(images, inputs, channels, size):
+    """A 1 x 1 convolution to `channels`, ReLU, a border of zeros, a depthwise 3 x 3 convolution."""
+    image = f"{images}x{channels}x{size}x{size}xf32"
+    padded = f"{images}x{channels}x{size + 2}x{size + 2}xf32"
+    return f"""
+func.func @f(%x: tensor<{images}x{inputs}x{size}x{size}xf32>, %w: tensor<{channels}x{inputs}x1x1xf32>,
+             %d: tensor<{channels}x3x3xf32>) -> tensor<{image}> {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{image}>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<{image}>) -> tensor<{image}>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<{images}x{inputs}x{size}x{size}xf32>, tensor<{channels}x{inputs}x1x1xf32>)
+      outs(%z : tensor<{image}>) -> tensor<{image}>
+  %a = linalg.map {{ arith.maximumf }} ins(%y, %z : tensor<{image}>, tensor<{image}>) outs(%e : tensor<{image}>)
+  %p = tensor.pad %a low[0, 0, 1, 1] high[0, 0, 1, 1] {{
+    ^bb0(%i: index, %j: index, %k: index, %l: index):
+      tensor.yield %zero : f32
+  }} : tensor<{image}> to tensor<{padded}>
+  %r = linalg.generic {{indexing_maps = [
+        affine_map<(n, c, i, j, k, l) -> (n, c, i + k, j + l)>, affine_map<(n, c, i, j, k, l) -> (c, k, l)>,
+        affine_map<(n, c, i, j, k, l) -> (n, c, i, j)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}}
+      ins(%p, %d : tensor<{padded}>, tensor<{channels}x3x3xf32>) outs(%z : tensor<{image}>) {{
+    ^bb0(%i: f32, %f: f32, %o: f32):
+      %t = arith.mulf %i, %f : f32
+      %s = arith.addf %o, %t : f32
+      linalg.yield %s : f32
+  }} -> tensor<{image}>
+  return %r : tensor<{image}>
+}}
+"""
+
+
+def expanded_in_float64(x, w, d):
+    hidden = np.maximum(np.einsum("nihw,ci->nchw", x.astype(np.float64), w[:, :, 0, 0].astype(np.float64)), 0)
+    hidden = np.pad(hidden, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    rows, columns = x.shape[2:]
+    return sum(hidden[:, :, i:i + rows, j:j + columns] * d[None, :, i, j, None, None].astype(np.float64)
+               for i in range(3) for j in range(3))
+
+
+@pytest.mark.parametrize("cuts, members", [((1,), 2), ((2, 4), 1), ((1, 5), 3), ((1, 1), 1)])
+@pytest.mark.parametrize("passes", [(), ("read-through-padding",)], ids=["filled", "border"])
+def test_channels_of_a_padded_array(tool, tmp_path, cuts, members, passes):
+    """Tiles of images and channels reach beyond what the 1 x 1 convolution writes: other nests write the border, in each tile."""
+    random = np.random.default_rng(5)
+    inputs = [random.standard_normal(size, dtype=np.float32) for size in ((3, 5, 9, 9), (11, 5, 1, 1), (11, 3, 3))]
+    result = run_scheduled(tool, tmp_path, expanded(3, 5, 11, 9), "f", inputs, cuts, members, passes=passes)
+    np.testing.assert_allclose(result, expanded_in_float64(*inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_the_model_takes_channels_of_large_images(tool, tmp_path):
+    """What a 1 x 1 convolution makes of images goes to a depthwise one in the second cache, some channels at a time: 40 MB
+    stay out of memory. Of small images it stays near anyway."""
+    target = ("--target", "cpu:x86-64-v3")
+    chain, = chains_of(tool, tmp_path, expanded(8, 16, 96, 112), *target)
+    assert chain["choice"]["loop"] == 1 and chain["choice"]["tile"] < 96
+    assert any("such as padding" in reason for reason in chain["refused"])  # rows of an image would need a part of the border
+    assert not chains_of(tool, tmp_path, expanded(1, 16, 96, 28), *target)
+
+
 def test_padding_is_not_cut(tool, tmp_path):
     """A nest that writes the inside of a padded array has no iterations for its border: the padded convolution before a
     pooling stays whole, and is right."""

@@ -59,18 +59,20 @@ std::optional<double> tilewright::secondsOverBatchLanes(const Contraction &c, co
   const double arithmetic = sums * steps * (1 + isVector(c.a, true) + isVector(c.b, true));
   const double loads = sums * ((isVector(c.a, false) + isVector(c.b, false)) * steps + 1);
 
-  // Windows overlap; a buffer is read from far once.
-  auto bytes = [&](const Access &access, mlir::Type type, llvm::ArrayRef<llvm::ArrayRef<unsigned>> dims) {
+  // Windows overlap; what they touch is read from far once.
+  auto bytes = [&](const Access &access, mlir::Type type) {
     double elements = 1;
-    for (llvm::ArrayRef<unsigned> each : dims)
-      elements *= extent(each, false);
-    auto memref = mlir::cast<mlir::MemRefType>(access.memref.getType());
-    if (memref.hasStaticShape())
-      elements = std::min(elements, static_cast<double>(memref.getNumElements()));
+    for (mlir::AffineExpr index : access.map.getResults()) {
+      double reach = 1;
+      for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+        if (index.isFunctionOfDim(dim))
+          reach += std::abs(static_cast<double>(linearCoefficient(index, dim).value_or(1))) *
+                   static_cast<double>(c.nest.tripCounts[dim].value_or(assumedTrips) - 1);
+      elements *= reach;
+    }
     return elements * static_cast<double>(elementBytes(type));
   };
-  const double read =
-      bytes(c.a.access, c.a.element, {c.batch, c.m, c.k}) + bytes(c.b.access, c.b.element, {c.batch, c.k, c.n});
-  const double written = bytes(c.c, c.accumulator, {c.batch, c.m, c.n});
+  const double read = bytes(c.a.access, c.a.element) + bytes(c.b.access, c.b.element);
+  const double written = bytes(c.c, c.accumulator);
   return std::max(model.moveSeconds(read, written), model.issueSeconds(arithmetic, loads));
 }

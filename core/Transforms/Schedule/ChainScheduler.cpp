@@ -28,6 +28,8 @@ using namespace tilewright;
 
 /// Nests of a range.
 static constexpr size_t mostNests = 24;
+/// Sizes of a tile, all steps in one, that are built; those that loops refuse do not count.
+static constexpr size_t mostTiles = 6;
 /// Iterations of a step with which tiles of blocks are compared; how many tiles are looked at with other steps, and how
 /// much these may change the time.
 static constexpr int64_t usualStep = 64;
@@ -140,11 +142,15 @@ void ChainScheduler::addLoss(const NestRange &range, const Tiling &tiling) {
 
 /// Prices tiles; the time of the fastest one, infinite where none has a form.
 double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) {
-  std::optional<bool> refused; // a form, with steps or without: no other tile has another one
+  // Loops whose tiles have no form, without steps and with: no other tile of them or of loops inside has another one.
+  const auto none = unsigned(range.cuts.size());
+  std::array<unsigned, 2> refused{none, none};
   double fastest = std::numeric_limits<double>::infinity();
+  size_t built = 0;
   for (Tiling &tiling : tilings) {
-    bool hasSteps = tiling.step > 0;
-    if ((refused && *refused == hasSteps) || losesAsShorter(range, tiling))
+    const bool hasSteps = tiling.step > 0;
+    const bool isMore = !times.blocks && !hasSteps && built == mostTiles;
+    if (tiling.loop >= refused[hasSteps] || isMore || losesAsShorter(range, tiling))
       continue;
     // Such tiles gain nothing, nor are they near enough for others with their rows to gain.
     if (const double least = leastSeconds(range, tiling); forced.empty() && least > mostOfSteps * range.apart) {
@@ -161,12 +167,14 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) {
     range.lacksUnit |= form == TileForm::NoUnit;
     range.mayFit |= form == TileForm::Some || form == TileForm::NoProgram;
     if (form == TileForm::None || form == TileForm::NoUnit)
-      refused = hasSteps;
+      refused[hasSteps] = std::min(refused[hasSteps], tiling.loop);
+    else
+      built += !hasSteps;
     if (form != TileForm::Some || !std::isfinite(tiling.seconds)) {
       if (!reason.empty() && !llvm::is_contained(range.refusals, reason))
         range.refusals.push_back(reason);
       else if (form == TileForm::NoProgram)
-        refused = hasSteps; // two tiles for the same reason, which says no size: others, too
+        refused[hasSteps] = 0; // two tiles for the same reason, which says no size: others, too
       continue;
     }
     range.considered.push_back(tiling);
@@ -289,17 +297,31 @@ void ChainScheduler::record(const NestRange &range) {
   }
 }
 
-/// What the contractions of the range take, and move of what lies between its nests.
-static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
+/// For each array the groups that access it.
+using GroupsOfArrays = llvm::DenseMap<Value, llvm::SmallDenseSet<const NestGroup *, 2>>;
+
+static GroupsOfArrays groupsOfArrays(ArrayRef<NestGroup> groups) {
+  GroupsOfArrays result;
+  for (const NestGroup &group : groups)
+    for (Operation *op : group.ops)
+      accessesOf(op, [&](Operation *, Value memref, bool) { result[memref].insert(&group); });
+  return result;
+}
+
+static int64_t arrayBytes(MemRefType type) { return type.getNumElements() * elementBytes(type.getElementType()); }
+
+/// What the contractions of the range take, and move of what lies between its nests, and what lies between its groups.
+static void addContractions(NestRange &range, ArrayRef<NestGroup> groups, const GroupsOfArrays &groupsOf) {
+  for (Value memref : range.between)
+    if (groupsOf.lookup(memref).size() > 1)
+      range.bytesBetweenGroups += arrayBytes(cast<MemRefType>(memref.getType()));
   for (const NestGroup &group : groups) {
     if (!group.isContraction || !llvm::is_contained(range.nests, group.ops.front()))
       continue;
     range.contractions += group.seconds;
     for (Value memref : group.arrays)
-      if (llvm::is_contained(range.between, memref)) {
-        auto type = cast<MemRefType>(memref.getType());
-        range.handedOn.push_back(double(type.getNumElements() * elementBytes(type.getElementType())));
-      }
+      if (llvm::is_contained(range.between, memref))
+        range.handedOn.push_back(double(arrayBytes(cast<MemRefType>(memref.getType()))));
   }
 }
 
@@ -363,7 +385,7 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
   // What fits a cache whole stays there, and at most its way out and in again is saved.
   if (!times.cores && range.bytes <= near->bytes / 2)
     return false;
-  double bytes = double(range.bytes);
+  const double bytes = double(times.cores ? range.bytes : range.bytesBetweenGroups);
   return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
 }
 
@@ -381,6 +403,7 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
   if (nests.size() < 2 || !isStatic)
     return false;
   std::vector<NestGroup> groups = times.groupsOf(nests, {times.options.threads, times.cores ? near->bytes : 0, {}});
+  const GroupsOfArrays accessedBy = groupsOfArrays(groups);
   struct Extent {
     size_t begin, end;
     bool isContraction;
@@ -422,7 +445,7 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
           findRange(nests.slice(begin, end - begin), ArrayRef(analysed).slice(begin, end - begin), apart,
                     /*keepsResults=*/times.blocks.has_value(), covered);
       if (range)
-        addContractions(*range, groups);
+        addContractions(*range, groups, accessedBy);
       if (!range || !mayGain(*range, apart, contractions))
         continue;
       findCuts(*range, /*withWindows=*/!times.blocks);
@@ -498,7 +521,7 @@ int64_t ChainScheduler::bytesInMemory() const {
   int64_t bytes = -kept;
   for (auto array : func::FuncOp(kernel).front().getOps<memref::AllocOp>())
     if (MemRefType type = array.getType(); type.hasStaticShape())
-      bytes += type.getNumElements() * elementBytes(type.getElementType());
+      bytes += arrayBytes(type);
   return bytes;
 }
 

@@ -274,8 +274,8 @@ int64_t tilewright::longestSum(ArrayRef<Nest> nests) {
 namespace {
 /// What a loop of the last nest is to the last sum.
 struct RowLoop {
-  enum Kind { None, Rows, Columns, Batch } kind = None;
-  Value operand; // of columns: what they index
+  enum Kind { None, Windows, Rows, Columns, Batch } kind = None; // windows: neighbours of its iterations read the same
+  Value operand;                                                 // of columns: what they index
 };
 } // namespace
 
@@ -328,21 +328,26 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
     const bool isSum = sumsUp(nest);
     // Of a nest without a sum, what it goes on with, or the first array that it reads.
     const Access *read = nullptr;
-    bool isRow = false;
+    bool isRow = false, hasWindows = false;
     for (const Access &load : nest.loads)
       if (llvm::is_contained(range.between, load.memref) || (!withWindows && !isSum && isWritten(load.memref))) {
         bool isIndex = llvm::any_of(load.map.getResults(), [&](AffineExpr index) {
           return withWindows ? index.isFunctionOfDim(d) : index == getAffineDimExpr(d, index.getContext());
         });
         isRow |= !isWritten(load.memref) && isIndex;
+        hasWindows |= llvm::any_of(load.map.getResults(), [&](AffineExpr index) {
+          return index.isFunctionOfDim(d) && !isa<AffineDimExpr>(index);
+        });
         if (!read || (isWritten(load.memref) && !isWritten(read->memref)))
           read = &load;
       }
     if (isSum || !read) {
       auto isIndexed = [&](const Access &load) { return load.map.isFunctionOfDim(d); };
       const bool isBatch = llvm::all_of(nest.loads, isIndexed);
+      if (isRow && isBatch && indexesAll(range, at, d))
+        return {RowLoop::Batch, {}};
       if (isRow)
-        return {isBatch && (withWindows || indexesAll(range, at, d)) ? RowLoop::Batch : RowLoop::Rows, {}};
+        return {hasWindows && withWindows ? RowLoop::Windows : RowLoop::Rows, {}};
       if (!isSum || withWindows)
         return {};
       if (isBatch)
@@ -375,7 +380,7 @@ static bool lastSumReadsRange(const NestRange &range) {
 
 void tilewright::findCuts(NestRange &range, bool withWindows) {
   const Nest &last = range.analysed.back();
-  SmallVector<unsigned, 4> batch, rows;
+  SmallVector<unsigned, 4> batch, rows, windows;
   SmallVector<std::pair<unsigned, Value>, 4> columns;
   for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {
     RowLoop loop = rowLoopOf(range, d, withWindows);
@@ -384,8 +389,9 @@ void tilewright::findCuts(NestRange &range, bool withWindows) {
     if (loop.kind == RowLoop::Columns)
       columns.push_back({d, loop.operand});
     else
-      (loop.kind == RowLoop::Batch ? batch : rows).push_back(d);
+      (loop.kind == RowLoop::Batch ? batch : loop.kind == RowLoop::Rows ? rows : windows).push_back(d);
   }
+  rows.append(windows); // what they cut computes something twice
   range.hasRows = !rows.empty();
   if (!withWindows && rows.empty() && !columns.empty() && !lastSumReadsRange(range)) {
     const Value ofRows = columns.front().second;

@@ -53,6 +53,7 @@ struct NestRange {
   llvm::ArrayRef<Nest> analysed;          // the nests
   llvm::SmallVector<mlir::Value> between; // arrays that nobody else touches, in the order of their first access
   int64_t bytes = 0;                      // of them
+  int64_t bytesBetweenGroups = 0;         // of those that do not stay in the registers of a group of nests
   double apart = 0, contractions = 0;     // seconds; of them, of contractions
   llvm::SmallVector<unsigned, 4> cuts;    // loops of the last nest that tiles may cut, from the outside
   bool hasRows = true;                    // the last of them are rows; else each tile has one
@@ -96,7 +97,8 @@ llvm::SmallVector<mlir::affine::AffineForOp> withEarlyResults(llvm::ArrayRef<mli
 
 /// Loops of the last nest whose tiles compute nothing twice, as they are cut from the outside: those that index all
 /// that the last sum of the range reads (heads) come before those that index only what lies between (rows). That sum is
-/// in the last nest, or in one whose result that reads element by element.
+/// in the last nest, or in one whose result that reads element by element. Rows that share what they read with their
+/// neighbours (windows) come last.
 /// `withWindows`: neighbouring rows may read the same elements. Without, where there are no rows, the loops that cut
 /// the last nest down to one loop of columns: tiles of one row (`NestRange::hasRows`). Of a last sum that reads nothing
 /// of the range, as of two products of one operand, the rows are what the outermost loop of the last nest indexes.

@@ -13,11 +13,13 @@
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Schedules/BatchLanes.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Contraction/UnitChoice.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
+#include "core/Transforms/Utils/NestTime.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
 
@@ -181,7 +183,22 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
   for (const PassWork &copied : {copiedIn, copiedOut})
     if (copied.read + copied.written > 0)
       seconds += pass.secondsOfMember(copied);
-  return pass.caches().parallel(seconds, place.threads) ? seconds / double(place.threads) : seconds;
+  return onThreads(seconds, place.threads);
+}
+
+double NestTimes::onThreads(double seconds, int64_t threads) const {
+  return pass.caches().parallel(seconds, threads) ? seconds / double(threads) : seconds;
+}
+
+/// What is computed of a result in the registers that hold it: what it reads is counted with the result.
+double NestTimes::secondsOfEpilogue(const ContractionTask &task, int64_t threads) const {
+  double seconds = 0;
+  for (const EpilogueStep &step : task.epilogue) {
+    PassWork work = passWork(step.nest.root(), pass);
+    work.read = work.written = work.again = work.accesses = work.crossing = 0;
+    seconds += pass.secondsOfMember(work);
+  }
+  return onThreads(seconds, threads);
 }
 
 /// The group of a contraction; nullopt where no unit computes it, nor, on cores with a scratchpad, vectors. `absorbed`
@@ -223,13 +240,19 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   if (!plan)
     return std::nullopt;
   group.ops = gatherGroup(task);
+  group.seconds = secondsOfEpilogue(task, ofThreads.threads);
+  if (std::optional<double> seconds = secondsOverBatchLanes(contraction, chip); seconds && *seconds < plan->seconds) {
+    group.isContraction = false;
+    group.seconds += onThreads(*seconds, place.threads);
+    return group;
+  }
   const ProducerChoice choice = chooseProducers(contraction, *plan, group.ops, chip, ofThreads);
   *plan = choice.plan;
   for (const auto *of : {&choice.a, &choice.b})
     if (of->isFused)
       absorbed.insert(of->root);
   group.ops.append(absorbed.begin(), absorbed.end());
-  group.seconds = plan->seconds;
+  group.seconds += plan->seconds;
   // A copy of the whole operand is made once for the tiles that share it, which its plan has counted.
   bool isShared = ofThreads.tilesSharing[plan->lanesOnM ? 0 : 1] > 1 && plan->laneBlock == 0 && plan->kBlock == 0;
   if (plan->packVectors && !isShared)

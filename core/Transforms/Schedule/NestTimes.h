@@ -22,6 +22,8 @@
 
 namespace tilewright {
 
+struct ContractionTask;
+
 /// Nests that are computed as one: a contraction with its zero fill, its epilogue and what is computed while its
 /// operands are packed, or neighbouring nests that move data.
 struct NestGroup {
@@ -63,6 +65,8 @@ private:
                                          llvm::SmallPtrSetImpl<mlir::Operation *> &absorbed) const;
   double secondsOfRows(llvm::ArrayRef<mlir::Operation *> ops) const;
   double secondsOfPass(llvm::ArrayRef<mlir::Operation *> ops, const NestPlace &place) const;
+  double secondsOfEpilogue(const ContractionTask &task, int64_t threads) const;
+  double onThreads(double seconds, int64_t threads) const;
 };
 
 } // namespace tilewright

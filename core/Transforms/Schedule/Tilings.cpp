@@ -18,8 +18,6 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Sizes of a tile that are looked at.
-static constexpr size_t mostTiles = 6;
 /// Rows of a block, and iterations of a step of its sums.
 static constexpr int64_t fewestRows = 16, mostRows = 256, shortestStep = 16, longestStep = 128;
 /// Columns of a block that does not compute all of them.
@@ -138,8 +136,6 @@ std::vector<Tiling> tilewright::tilingsOf(const NestRange &range, const NestTime
   const double share = times.cores ? middle : CoreNumbers::cacheShare * double(near->bytes);
   auto distance = [&](const Tiling &tiling) { return std::abs(std::log(double(tiling.bytes) / share)); };
   llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
-  if (result.size() > mostTiles)
-    result.resize(mostTiles);
   std::vector<Tiling> inSteps = tilingsInSteps(range, times, near);
   result.insert(result.end(), inSteps.begin(), inSteps.end());
   return result;

@@ -18,6 +18,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <map>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -48,7 +49,7 @@ private:
   const Nest &nest;
   llvm::function_ref<bool(Value)> reaches;
   TileSets sets;
-  SmallVector<Range> ranges;
+  SmallVector<std::optional<Range>> ranges; // none: nothing says which
 };
 } // namespace
 
@@ -97,18 +98,24 @@ LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
     }
     Range range{box->offset[d] - distance.getValue(), box->extent[d]};
     AffineExpr trips = tripsOf(nest.loops[loops.front()]);
-    if (!trips || !touched.isAtMost(-range.first, 0) || !touched.isAtMost(range.first + range.count - trips, 0)) {
+    // All iterations where the tile reaches as far or farther, such as to padding, which other nests write.
+    const bool isAll =
+        trips && touched.isAtMost(range.first, 0) && touched.isAtMost(trips - range.first - range.count, 0);
+    if (!isAll &&
+        (!trips || !touched.isAtMost(-range.first, 0) || !touched.isAtMost(range.first + range.count - trips, 0))) {
       reason = "tiles touch elements that a nest before it does not write, such as padding";
       return failure();
     }
     const bool isSummed =
         llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(loops.front()); });
-    if (isSummed && !(touched.isAtMost(range.first, 0) && touched.isAtMost(trips - range.first - range.count, 0))) {
+    if (isSummed && !isAll) {
       reason = "each tile has a part of what a nest with a result of its own sums up";
       return failure();
     }
-    Range &has = ranges[loops.front()];
-    if (has.first && !(has == range)) {
+    if (isAll)
+      range = {};
+    std::optional<Range> &has = ranges[loops.front()];
+    if (has && !(*has == range)) {
       reason = "a nest before it has several arrays, of which tiles touch different elements";
       return failure();
     }
@@ -137,7 +144,7 @@ void SliceWriter::write(Operation *before) {
   IRMapping mapping;
   for (auto [dim, each] : llvm::enumerate(nest.loops)) {
     AffineForOp loop = each;
-    const Range &range = ranges[dim];
+    const Range range = ranges[dim].value_or(Range{});
     AffineMap bound = loop.getUpperBoundMap();
     SmallVector<Value> operands(loop.getUpperBoundOperands());
     if (range.first)

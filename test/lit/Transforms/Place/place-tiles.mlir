@@ -171,6 +171,34 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 
+  // What a tile reads, two nests wrote together: the border and what is inside.
+  // CHECK-LABEL: func.func @written_by_two
+  // CHECK: tile.parallel
+  // CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x10xf32>
+  // CHECK-NOT: tile.copy
+  // CHECK: return
+  func.func @written_by_two(%a: memref<4x8xf32>, %b: memref<4x8xf32>) {
+    %zero = arith.constant 0.0 : f32
+    %t = memref.alloc() : memref<4x10xf32>
+    affine.for %c = 0 to 4 {
+      affine.store %zero, %t[%c, 0] : memref<4x10xf32>
+      affine.store %zero, %t[%c, 9] : memref<4x10xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 3, loops = [<loop = 3, tile = 2>], placements = [<array = 0, at = 3, memory = "l2">]>}
+    affine.for %c = 0 to 4 {
+      affine.for %i = 0 to 8 {
+        %x = affine.load %a[%c, %i] : memref<4x8xf32>
+        affine.store %x, %t[%c, %i + 1] : memref<4x10xf32>
+      }
+    }
+    affine.for %c = 0 to 4 {
+      affine.for %i = 0 to 10 {
+        %x = affine.load %t[%c, %i] : memref<4x10xf32>
+        affine.store %x, %b[%c, %i mod 8] : memref<4x8xf32>
+      }
+    }
+    return
+  }
+
   // Rows 4096 bytes apart would share the sets of the first cache (32 KiB, 8 ways): a line more, of which nothing is used.
   // CHECK-LABEL: func.func @spread
   // CHECK: %[[B:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x1040xf32>

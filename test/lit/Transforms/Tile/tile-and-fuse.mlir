@@ -121,6 +121,71 @@ func.func @slices(%a: memref<9x32xf32>, %b: memref<8x32xf32>) {
 
 // -----
 
+// Tiles of channels need all rows of the padded array: its border, which another nest writes, and all rows inside.
+// CHECK-LABEL: func.func @padded
+// CHECK: tile.parallel
+// CHECK:   affine.for %[[T:.*]] = 0 to 2 {
+// CHECK:     affine.for %[[C:.*]] = 0 to 2 {
+// CHECK-NEXT:  affine.for %[[B:.*]] = 0 to 1 {
+// CHECK:         affine.store %{{.*}}, %{{.*}}[%[[T]] * 2 + %[[C]], %[[B]]]
+// CHECK:         affine.store %{{.*}}, %{{.*}}[%[[T]] * 2 + %[[C]], %[[B]] + 9]
+// CHECK:     affine.for %[[C:.*]] = 0 to 2 {
+// CHECK-NEXT:  affine.for %[[I:.*]] = 0 to 8 {
+// CHECK:         affine.store %{{.*}}, %{{.*}}[%[[T]] * 2 + %[[C]], %[[I]] + 1]
+// CHECK:     affine.for %[[C:.*]] = 0 to 2 {
+// CHECK-NEXT:  affine.for %[[I:.*]] = 0 to 8 {
+// CHECK:         affine.load %{{.*}}[%[[T]] * 2 + %[[C]], %[[I]] + 2]
+func.func @padded(%a: memref<4x8xf32>, %b: memref<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<4x10xf32>
+  affine.for %c = 0 to 4 {
+    affine.for %i = 0 to 1 {
+      affine.store %zero, %t[%c, %i] : memref<4x10xf32>
+      affine.store %zero, %t[%c, %i + 9] : memref<4x10xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 3, loops = [<loop = 4, tile = 2>]>}
+  affine.for %c = 0 to 4 {
+    affine.for %i = 0 to 8 {
+      %x = affine.load %a[%c, %i] : memref<4x8xf32>
+      affine.store %x, %t[%c, %i + 1] : memref<4x10xf32>
+    }
+  }
+  affine.for %c = 0 to 4 {
+    affine.for %i = 0 to 8 {
+      %x = affine.load %t[%c, %i] : memref<4x10xf32>
+      %y = affine.load %t[%c, %i + 2] : memref<4x10xf32>
+      %z = arith.addf %x, %y : f32
+      affine.store %z, %b[%c, %i] : memref<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// Tiles of rows reach a part of the border: the nest that writes the inside has no iterations for it.
+func.func @part_of_a_border(%a: memref<8xf32>, %b: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<10xf32>
+  // expected-error @below {{the schedule computes a nest in tiles of another one, but tiles touch elements that a nest before it does not write, such as padding}}
+  affine.for %i = 0 to 10 {
+    affine.store %zero, %t[%i] : memref<10xf32>
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 3, loops = [<loop = 2, tile = 2>]>}
+  affine.for %i = 0 to 8 {
+    %x = affine.load %a[%i] : memref<8xf32>
+    affine.store %x, %t[%i + 1] : memref<10xf32>
+  }
+  affine.for %i = 0 to 8 {
+    %x = affine.load %t[%i] : memref<10xf32>
+    %y = affine.load %t[%i + 2] : memref<10xf32>
+    %z = arith.addf %x, %y : f32
+    affine.store %z, %b[%i] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
 // The iterations that a slice needs are found through the store: it must name a loop in each index.
 func.func @flattened(%a: memref<4x8xf32>, %b: memref<32xf32>) {
   %t = memref.alloc() : memref<32xf32>
