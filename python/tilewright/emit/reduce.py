@@ -1,7 +1,7 @@
 """Reductions: sums, extrema with and without positions, moments, soft-max. `c` is the context of a reader."""
 
 from . import types
-from .sizes import product
+from .sizes import floor_div, product
 
 
 def sum_over(c, x, axes, type, keep, term=lambda s, a: a):
@@ -78,6 +78,13 @@ def moments(c, x, axes, correction=0):
         variance = c.map([squares], lambda s, a: s.div(a, max(float(count - correction), 0.0)), compute=compute, type=compute,
                          shape=squares.shape)
     return average, variance
+
+
+def of_channels(c, value, channels, rank):
+    """What groups of channels have in common, (N, G, 1, ..), for each channel: (N, C, 1, .., 1) of `rank` dimensions."""
+    batch, groups = value.shape[:2]
+    each = c.f.map([c.f.view(value, (batch, groups, 1))], (batch, groups, floor_div(channels, groups)), value.type, lambda s, a: a)
+    return c.f.view(each, (batch, channels, *[1] * (rank - 2)))
 
 
 def shifted_exponentials(c, x, axis):

@@ -1,8 +1,8 @@
 """Normalisations and soft-max."""
 
 from ..emit import types
-from ..emit.reduce import count_of, divided, extremum, moments, position_of, shifted_exponentials, softmax_of, sum_over
-from ..emit.sizes import product
+from ..emit.reduce import count_of, divided, extremum, moments, of_channels, position_of, shifted_exponentials, softmax_of, sum_over
+from ..emit.sizes import floor_div, product
 from .registry import op
 from .values import element_type
 
@@ -68,14 +68,14 @@ def layer_normalization(c, x, scale, bias=None):
 @op("GroupNormalization")
 def group_normalization(c, x, scale, bias):
     groups = c.attribute("num_groups")
-    each = x.shape[1] // groups
-    split = c.f.view(x, (x.shape[0], groups, each, product(x.shape[2:])))
+    channels = x.shape[1]
+    split = c.f.view(x, (x.shape[0], groups, floor_div(channels, groups), product(x.shape[2:])))
     mean, variance = moments(c, stashed(c, split), [2, 3])
     deviation = deviation_of(c, variance, float(c.attribute("epsilon", 1e-5)))
     # One scale for each channel; before version 21 one for each group.
-    scale, bias = (c.f.view(v, (groups, each, 1) if v.shape[0] == x.shape[1] and c.version >= 21 else (groups, 1, 1))
-                   for v in (scale, bias))
-    return c.f.view(normalised(c, split, mean, deviation, scale, bias, x.type), x.shape)
+    scale, bias = (along_channels(c, v, x.rank) if v.shape[0] == channels and c.version >= 21
+                   else of_channels(c, c.f.view(v, (1, groups)), channels, x.rank) for v in (scale, bias))
+    return normalised(c, x, *(of_channels(c, v, channels, x.rank) for v in (mean, deviation)), scale, bias, x.type)
 
 
 @op("RMSNormalization")

@@ -1,8 +1,8 @@
 """Normalisations: layer, group, batch, root mean square."""
 
 from ..emit import types
-from ..emit.reduce import count_of, divided, moments, sum_over
-from ..emit.sizes import product
+from ..emit.reduce import count_of, divided, moments, of_channels, sum_over
+from ..emit.sizes import floor_div, product
 from . import dtypes
 from .context import shape_of, type_of
 from .registry import op
@@ -52,20 +52,20 @@ def fused_rms_norm(c, x, normalized, weight, eps):
     return y, *statistics(c, (deviation,), 1)
 
 
-@op("native_group_norm")
-def native_group_norm(c, x, weight, bias, batch, channels, positions, groups, eps):
-    each = channels // groups
-    split = c.f.view(x, (batch, groups, each, product(x.shape[2:])))
-    mean, variance = moments(c, split, [2, 3])
-    deviation = reciprocal_deviation(c, variance, eps)
-    weight, bias = (v if v is None else c.f.view(v, (groups, each, 1)) for v in (weight, bias))
-    y = c.f.view(scaled(c, split, mean, deviation, weight, bias, x.type), x.shape)
-    return y, *statistics(c, (mean, deviation), 1)
-
-
 def along_channels(c, value, rank):
     """(C) as (C, 1, ..., 1), so that it is broadcast over a batch and positions."""
     return value if value is None else c.f.view(value, (*value.shape, *[1] * (rank - 2)))
+
+
+@op("native_group_norm")
+def native_group_norm(c, x, weight, bias, batch, channels, positions, groups, eps):
+    split = c.f.view(x, (batch, groups, floor_div(channels, groups), product(x.shape[2:])))
+    mean, variance = moments(c, split, [2, 3])
+    deviation = reciprocal_deviation(c, variance, eps)
+    # x in its own shape, so that what reads the result can be computed with it.
+    y = scaled(c, x, *(of_channels(c, v, channels, x.rank) for v in (mean, deviation)),
+               *(along_channels(c, v, x.rank) for v in (weight, bias)), x.type)
+    return y, *statistics(c, (mean, deviation), 1)
 
 
 def batch_statistics(c, x):

@@ -119,6 +119,15 @@ def test_one_compilation_serves_all_sizes():
     assert len(compilations) == 1
 
 
+def test_groups_of_dynamically_many_channels():
+    def f(x, w, b):
+        return nn.functional.silu(nn.functional.group_norm(x, 4, w, b))
+    g = compiled(f, dynamic=True)
+    for n, channels, size in ((2, 8, 5), (3, 12, 9), (1, 4, 1)):
+        arguments = torch.randn(n, channels, size, size + 1), torch.randn(channels), torch.randn(channels)
+        torch.testing.assert_close(g(*arguments), f(*arguments))
+
+
 def test_a_number_that_is_an_argument():
     def f(x, n):
         return nn.functional.pad(x, (n, 0)) * n
