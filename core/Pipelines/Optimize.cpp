@@ -75,6 +75,7 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
   }
   if (vectors) {
+    pm.addNestedPass<func::FuncOp>(createSplitSums());
     pm.addNestedPass<func::FuncOp>(createSplitStrides());
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   }

@@ -55,7 +55,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
     const Access *load = llvm::find_if(c->nest.loads, [&](const Access &each) { return each.memref == c->c.memref; });
     Operation *sum = cast<AffineStoreOp>(c->c.op).getValueToStore().getDefiningOp();
     computeInParts(
-        {c->nest, load->op, c->c.op, sum, cast<TypedAttr>(Builder(root).getZeroAttr(c->accumulator)), choice.kDim},
+        {c->nest, {{load->op, c->c.op, sum, cast<TypedAttr>(Builder(root).getZeroAttr(c->accumulator))}}, choice.kDim},
         choice.parts, root);
   }
 

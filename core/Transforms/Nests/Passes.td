@@ -89,12 +89,15 @@ def ReadAtIndices : Pass<"read-at-indices", "::mlir::func::FuncOp"> {
 }
 
 def SplitSums : Pass<"split-sums", "::mlir::func::FuncOp"> {
-  let summary = "Sum in parts, where there are fewer sums than the chip has room for";
+  let summary = "Sum in parts, where there are fewer sums than the chip has room for, or sums are long";
   let description = [{
     Sums along the rows, one for each column, are as parallel as there are columns, and one sum of a whole array is the work
     of one block. Where the model finds that more are faster, the sums are cut into parts
     that are computed at the same time, and a second nest adds the parts. Not where sums of floats have one order, and of
     one sum not where another nest runs over its elements, too: one launch does both then. Sums of several rows stay whole.
+
+    On cores with caches, nests of sums of floats with 1024 terms or more are cut so, since each addition in a row rounds: the longest
+    loop of the sum, into the number of parts that divides its iterations and is nearest to half the root of the number of terms.
 
     ```mlir
     affine.for %i = 0 to 8192 { affine.for %j = 0 to 512 { s[%j] += f(x[%i, %j]) } }

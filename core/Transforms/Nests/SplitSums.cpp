@@ -17,6 +17,9 @@
 ///     part[%p, %j] += f(x[%p * 128 + %i, %j]) }               part[%p] += f(x[%p * 4096 + %i]) }
 ///   for %p, %j { s[%j] += part[%p, %j] }                    for %p { s[] += part[%p] }
 ///
+/// On cores with caches long sums of floats are cut so, too, since the error of a sum grows with the additions in a
+/// row: of n terms sqrt(n) / 2 parts leave 2.5 sqrt(n) of them.
+///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
@@ -27,12 +30,15 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestInit.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/RequireTarget.h"
 #include "core/Transforms/Utils/SplitNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
+#include <cmath>
 
 namespace tilewright {
 #define GEN_PASS_DEF_SPLITSUMS
@@ -114,8 +120,58 @@ static void split(const Sum &sum, int64_t parts) {
     init->loop->moveBefore(before);
     before = init->loop;
   }
-  computeInParts({sum.nest, sum.load->op, sum.store->op, sum.combine, sum.neutral, /*dim=*/0, /*partsInside=*/false},
-                 parts, before);
+  computeInParts(
+      {sum.nest, {{sum.load->op, sum.store->op, sum.combine, sum.neutral}}, /*dim=*/0, /*partsInside=*/false}, parts,
+      before);
+}
+
+/// The element that `store` adds floats to; nullopt where it does something else.
+static std::optional<CombinedElement> addedElement(const Nest &nest, const Access &store) {
+  const Access *load = nullptr;
+  for (const Access &each : nest.loads)
+    if (each.memref == store.memref) {
+      if (load || each.map != store.map || each.symbols != store.symbols)
+        return std::nullopt;
+      load = &each;
+    }
+  auto sum = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp<arith::AddFOp>();
+  if (!load || !sum || !sum->hasOneUse() || !load->op->hasOneUse() || *load->op->user_begin() != sum)
+    return std::nullopt;
+  return CombinedElement{load->op, store.op, sum, cast<TypedAttr>(Builder(sum).getZeroAttr(sum.getType()))};
+}
+
+/// Cuts the sums of a nest, all of the same terms, where they have many.
+static void splitLongSums(AffineForOp root) {
+  constexpr int64_t fewTerms = 1024, fewParts = 8;
+  FailureOr<Nest> nest = analyzeNest(root);
+  if (failed(nest) || nest->stores.empty() || llvm::is_contained(nest->tripCounts, std::nullopt))
+    return;
+  const llvm::SmallBitVector kept = nest->stores.front().dims();
+  NestToSplit task{*nest, {}, 0, /*partsInside=*/false};
+  for (const Access &store : nest->stores) {
+    std::optional<CombinedElement> element = addedElement(*nest, store);
+    if (!element || store.dims() != kept)
+      return;
+    task.elements.push_back(*element);
+  }
+  int64_t terms = 1, trips = 0;
+  for (unsigned dim = 0; dim < nest->depth(); ++dim) {
+    if (kept.test(dim))
+      continue;
+    terms *= *nest->tripCounts[dim];
+    if (*nest->tripCounts[dim] > trips)
+      trips = *nest->tripCounts[task.dim = dim];
+  }
+  if (terms < fewTerms)
+    return;
+  const double ideal = std::sqrt(double(terms)) / 2; // fewer cost less, and leave little longer rows
+  int64_t parts = 1;
+  auto distance = [&](int64_t count) { return std::abs(std::log(double(count) / ideal)); };
+  for (int64_t count = 2; count <= trips && double(count) <= 2 * ideal; ++count)
+    if (trips % count == 0 && distance(count) < distance(parts))
+      parts = count;
+  if (parts >= fewParts)
+    computeInParts(task, parts, root);
 }
 
 namespace {
@@ -165,6 +221,15 @@ struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
   }
 
   void runOnOperation() override {
+    auto chip = requireTarget(getOperation());
+    if (failed(chip))
+      return signalPassFailure();
+    if (const MachineGraph &graph = (*chip)->graph(); !graph.lanesAreThreads()) {
+      if (!graph.threadMemory() && isKernel(getOperation()) && Settings::of(getOperation()).mayReassociate())
+        for (AffineForOp root : llvm::to_vector(getOperation().getOps<AffineForOp>()))
+          splitLongSums(root);
+      return;
+    }
     auto map = [&](AffineForOp root, const LaunchTarget &target) { splitNest(root, target); };
     if (failed(overLaneNests(getOperation(), map)))
       signalPassFailure();

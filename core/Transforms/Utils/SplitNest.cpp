@@ -36,58 +36,100 @@ static void cloneAt(OpBuilder &builder, Operation &op, IRMapping &mapping) {
               AffineLoadOp::create(builder, load.getLoc(), load.getMemRef(), map, operands).getResult());
 }
 
-void tilewright::computeInParts(const NestToSplit &task, int64_t parts, Operation *before) {
+namespace {
+/// The parts of one element, and the loops that index it.
+struct Parts {
+  Value array;
+  SmallVector<unsigned> kept;
+  SmallVector<int64_t> shape;
+};
+} // namespace
+
+/// An array of parts, which are nothing yet.
+static Parts makeParts(OpBuilder &builder, const NestToSplit &task, const CombinedElement &element, int64_t parts) {
   const Nest &nest = task.nest;
-  AffineForOp root = nest.root();
-  Location loc = root.getLoc();
-  OpBuilder builder(before);
-  const Access &store = *llvm::find_if(nest.stores, [&](const Access &each) { return each.op == task.store; });
-  const Type element = task.combine->getResult(0).getType();
-  const SmallVector<unsigned> kept = llvm::to_vector_of<unsigned>(store.dims().set_bits());
-  SmallVector<int64_t> shape{parts}, trips{parts};
-  for (unsigned dim : kept)
-    shape.push_back(*nest.tripCounts[dim]);
+  const Location loc = element.store->getLoc();
+  const Access &store = *llvm::find_if(nest.stores, [&](const Access &each) { return each.op == element.store; });
+  Parts result{{}, llvm::to_vector_of<unsigned>(store.dims().set_bits()), {parts}};
+  for (unsigned dim : result.kept)
+    result.shape.push_back(*nest.tripCounts[dim]);
+  const Type type = element.combine->getResult(0).getType();
+  result.array = memref::AllocOp::create(builder, loc, MemRefType::get(result.shape, type));
+  OpBuilder::InsertionGuard guard(builder);
+  Value neutral = arith::ConstantOp::create(builder, loc, element.neutral);
+  AffineStoreOp::create(builder, loc, neutral, result.array, elementLoops(builder, loc, result.shape));
+  return result;
+}
+
+/// The nest with the loop over parts around it, which works on them.
+static void writeParts(OpBuilder &builder, const NestToSplit &task, ArrayRef<Parts> all, int64_t parts) {
+  const Nest &nest = task.nest;
+  const Location loc = AffineForOp(nest.root()).getLoc();
+  SmallVector<int64_t> trips{parts};
   for (unsigned dim = 0; dim < nest.depth(); ++dim)
     trips.push_back(*nest.tripCounts[dim] / (dim == task.dim ? parts : 1));
-  Value part = memref::AllocOp::create(builder, loc, MemRefType::get(shape, element));
-  Value neutral = arith::ConstantOp::create(builder, loc, task.neutral);
-  AffineStoreOp::create(builder, loc, neutral, part, elementLoops(builder, loc, shape));
+  SmallVector<Value> numbers = elementLoops(builder, loc, trips);
+  IRMapping mapping;
+  AffineExpr number = builder.getAffineDimExpr(0) * trips[1 + task.dim] + builder.getAffineDimExpr(1);
+  Value whole = AffineApplyOp::create(builder, loc, AffineMap::get(2, 0, number),
+                                      ValueRange{numbers.front(), numbers[1 + task.dim]});
+  for (auto [dim, loop] : llvm::enumerate(nest.loops))
+    mapping.map(AffineForOp(loop).getInductionVar(), dim == task.dim ? whole : numbers[1 + dim]);
+  auto at = [&](const Parts &of) {
+    SmallVector<Value> result{numbers.front()};
+    for (unsigned dim : of.kept)
+      result.push_back(numbers[1 + dim]);
+    return result;
+  };
+  auto write = [&](Operation &op) {
+    for (auto [element, of] : llvm::zip_equal(task.elements, all)) {
+      if (&op == element.load)
+        return mapping.map(op.getResult(0), AffineLoadOp::create(builder, loc, of.array, at(of)).getResult());
+      if (&op == element.store) {
+        AffineStoreOp::create(builder, loc, mapping.lookup(element.combine->getResult(0)), of.array, at(of));
+        return;
+      }
+    }
+    cloneAt(builder, op, mapping);
+  };
+  for (Operation &op : nest.body->without_terminator())
+    write(op);
+  if (whole.use_empty())
+    whole.getDefiningOp()->erase();
+}
 
-  builder.setInsertionPoint(before);
-  {
-    SmallVector<Value> numbers = elementLoops(builder, loc, trips), at{numbers.front()};
-    IRMapping mapping;
-    AffineExpr number = builder.getAffineDimExpr(0) * trips[1 + task.dim] + builder.getAffineDimExpr(1);
-    Value whole = AffineApplyOp::create(builder, loc, AffineMap::get(2, 0, number),
-                                        ValueRange{numbers.front(), numbers[1 + task.dim]});
-    for (auto [dim, loop] : llvm::enumerate(nest.loops))
-      mapping.map(AffineForOp(loop).getInductionVar(), dim == task.dim ? whole : numbers[1 + dim]);
-    for (unsigned dim : kept)
-      at.push_back(numbers[1 + dim]);
-    for (Operation &op : nest.body->without_terminator())
-      if (&op == task.load)
-        mapping.map(op.getResult(0), AffineLoadOp::create(builder, loc, part, at).getResult());
-      else if (&op == task.store)
-        AffineStoreOp::create(builder, loc, mapping.lookup(task.combine->getResult(0)), part, at);
-      else
-        cloneAt(builder, op, mapping);
-    if (whole.use_empty())
-      whole.getDefiningOp()->erase();
-  }
-
-  builder.setInsertionPoint(root);
+/// Combines an element with its parts.
+static void combineParts(OpBuilder &builder, const NestToSplit &task, const CombinedElement &element, Parts parts) {
+  OpBuilder::InsertionGuard guard(builder);
+  const Location loc = element.store->getLoc();
   if (task.partsInside)
-    std::rotate(shape.begin(), std::next(shape.begin()), shape.end());
-  SmallVector<Value> at = elementLoops(builder, loc, shape);
+    std::rotate(parts.shape.begin(), std::next(parts.shape.begin()), parts.shape.end());
+  SmallVector<Value> at = elementLoops(builder, loc, parts.shape);
   if (task.partsInside)
     std::rotate(at.begin(), std::prev(at.end()), at.end());
   IRMapping mapping;
-  for (auto [dim, number] : llvm::zip_equal(kept, ArrayRef(at).drop_front()))
-    mapping.map(AffineForOp(nest.loops[dim]).getInductionVar(), number);
-  Value held = builder.clone(*task.load, mapping)->getResult(0), one = AffineLoadOp::create(builder, loc, part, at);
-  Operation *both = builder.create(loc, task.combine->getName().getIdentifier(), ValueRange{held, one}, element,
-                                   task.combine->getAttrs());
-  mapping.map(task.combine->getResult(0), both->getResult(0));
-  builder.clone(*task.store, mapping);
+  for (auto [dim, number] : llvm::zip_equal(parts.kept, ArrayRef(at).drop_front()))
+    mapping.map(AffineForOp(task.nest.loops[dim]).getInductionVar(), number);
+  Value held = builder.clone(*element.load, mapping)->getResult(0),
+        one = AffineLoadOp::create(builder, loc, parts.array, at);
+  Operation *both = builder.create(loc, element.combine->getName().getIdentifier(), ValueRange{held, one},
+                                   element.combine->getResultTypes(), element.combine->getAttrs());
+  mapping.map(element.combine->getResult(0), both->getResult(0));
+  builder.clone(*element.store, mapping);
+}
+
+void tilewright::computeInParts(const NestToSplit &task, int64_t parts, Operation *before) {
+  AffineForOp root = task.nest.root();
+  OpBuilder builder(before);
+  SmallVector<Parts> all;
+  for (const CombinedElement &element : task.elements)
+    all.push_back(makeParts(builder, task, element, parts));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    writeParts(builder, task, all, parts);
+  }
+  builder.setInsertionPoint(root);
+  for (auto [element, of] : llvm::zip_equal(task.elements, all))
+    combineParts(builder, task, element, of);
   root.erase();
 }

@@ -23,12 +23,17 @@
 
 namespace tilewright {
 
-/// What is split. All trip counts of `nest` are known.
+/// An element that iterations combine something with: `combine` takes both it and what an iteration gives.
+struct CombinedElement {
+  mlir::Operation *load, *store, *combine;
+  mlir::TypedAttr neutral;
+};
+
+/// What is split. All trip counts of `nest` are known, and all its stores are of such elements.
 struct NestToSplit {
   const Nest &nest;
-  mlir::Operation *load, *store, *combine; // of the element; `combine` takes both it and what an iteration gives
-  mlir::TypedAttr neutral;
-  unsigned dim = 0;        // the loop, which does not index the element
+  llvm::SmallVector<CombinedElement, 2> elements;
+  unsigned dim = 0;        // the loop, which does not index the elements
   bool partsInside = true; // the loop over the parts is the innermost one where they are combined, else the outermost
 };
 

@@ -183,6 +183,19 @@ def test_sizes_of_zero(shape):
     equal_outside(compiled(f)(x), f(x))
 
 
+@pytest.mark.parametrize("shape, axes", [((8, 96, 96, 16), (0, 1, 2)), ((4, 8, 64, 64), (0, 2, 3)), ((1 << 20, ), 0)])
+def test_long_sums_err_as_little_as_those_of_eager(shape, axes):
+    """Twice eager's error at most: additions in a row grow with the root of the number of terms. A sum of products and one of its
+    factors are computed together."""
+    def f(x, y):
+        return x.sum(axes), (x * y).sum(axes)
+    x, y = torch.rand(shape), torch.rand(shape)
+    for got, eager, right in zip(compiled(f)(x, y), f(x, y), f(x.double(), y.double()), strict=True):
+        def error(value):
+            return float(((value.double() - right).abs() / right).max())
+        assert error(got) <= 2 * error(eager) + 2.0**-23, (error(got), error(eager))
+
+
 def test_training():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
