@@ -129,10 +129,10 @@ void NestVectorizer::emitMaskedIfAny(OpBuilder &b, Row &row, Value base, Value c
   row.sums.assign(choice.getResults().begin(), choice.getResults().end());
 }
 
-/// A loop over whole vectors from `position` on, `copies` at a time, with the kept accumulations of each as values that
-/// it carries, `init` before: these behind it.
-SmallVector<Value> NestVectorizer::emitVectors(OpBuilder &b, Row &row, int64_t copies, ArrayRef<Value> init) {
-  Value end = lastMultiple(b, row, lanes * copies);
+/// A loop over whole vectors from `position` to `end`, `copies` at a time, with the kept accumulations of each as
+/// values that it carries, `init` before: these behind it.
+SmallVector<Value> NestVectorizer::emitVectors(OpBuilder &b, Row &row, int64_t copies, ArrayRef<Value> init,
+                                               Value end) {
   Value step = arith::ConstantIndexOp::create(b, loc, lanes * copies);
   auto created = scf::ForOp::create(b, loc, row.position, end, step, init);
   row.position = end;
@@ -164,22 +164,52 @@ SmallVector<Value> NestVectorizer::emitVectors(OpBuilder &b, Row &row, int64_t c
   return SmallVector<Value>(created.getResults());
 }
 
-/// Full vectors, `unroll` at a time.
-void NestVectorizer::emitUnrolled(OpBuilder &b, Row &row) {
+/// Combines the kept accumulations of `from` with those of `to`.
+void NestVectorizer::combineKept(OpBuilder &b, const Row &row, MutableArrayRef<Value> to, ArrayRef<Value> from) {
+  for (auto [i, left, right] : llvm::zip_equal(row.kept, to, from))
+    left = vector::makeArithReduction(b, accumulations[i].combine->getLoc(), accumulations[i].kind, left, right);
+}
+
+/// Full vectors up to `end`, `unroll` at a time.
+void NestVectorizer::emitUnrolled(OpBuilder &b, Row &row, Value end) {
+  const size_t kept = row.kept.size();
   SmallVector<Value> init = row.sums;
   for (int64_t copy = 1; copy < unroll; ++copy)
     for (unsigned i : row.kept)
       init.push_back(neutral(b, accumulations[i], /*vector=*/true));
-  SmallVector<Value> out = emitVectors(b, row, unroll, init);
+  SmallVector<Value> out = emitVectors(b, row, unroll, init, end);
   // Pairs first: the same tree for every length.
+  MutableArrayRef<Value> copies(out);
   for (int64_t count = unroll; count > 1; count /= 2)
     for (int64_t copy = 0; copy < count / 2; ++copy)
-      for (auto [k, i] : llvm::enumerate(row.kept)) {
-        Value &left = out[copy * row.kept.size() + k], right = out[(copy + count / 2) * row.kept.size() + k];
-        left = vector::makeArithReduction(b, accumulations[i].combine->getLoc(), accumulations[i].kind, left, right);
-      }
-  out.resize(row.kept.size());
+      combineKept(b, row, copies.slice(copy * kept, kept), copies.slice((copy + count / 2) * kept, kept));
+  out.resize(kept);
   row.sums = out;
+}
+
+/// Long rows of sums in blocks, whose sums are added: what is added in a row is shorter then.
+void NestVectorizer::emitBlocks(OpBuilder &b, Row &row) {
+  constexpr int64_t additions = 64; // in a row
+  const int64_t block = additions * lanes * unroll;
+  const bool hasSums = llvm::any_of(row.kept, [&](unsigned i) {
+    return accumulations[i].kind == vector::CombiningKind::ADD &&
+           isa<FloatType>(accumulations[i].combine->getResult(0).getType());
+  });
+  if (!mayReassociate || !hasSums || !row.known || *row.known < 2 * block)
+    return;
+  Value end = lastMultiple(b, row, block), size = arith::ConstantIndexOp::create(b, loc, block);
+  auto loop = scf::ForOp::create(b, loc, row.position, end, size, row.sums);
+  OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  Row part = row;
+  part.position = loop.getInductionVar();
+  for (auto [i, sum] : llvm::zip_equal(row.kept, part.sums))
+    sum = neutral(inner, accumulations[i], /*vector=*/true);
+  emitUnrolled(inner, part, arith::AddIOp::create(inner, loc, part.position, size));
+  SmallVector<Value> totals(loop.getRegionIterArgs());
+  combineKept(inner, row, totals, part.sums);
+  scf::YieldOp::create(inner, loc, totals);
+  row.position = end;
+  row.sums.assign(loop.getResults().begin(), loop.getResults().end());
 }
 
 /// The rest of a row without sums as vectors whose lengths are powers of two.
@@ -244,10 +274,11 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     row.aligned = row.position = arith::AddIOp::create(b, loc, row.begin, distance);
     emitMaskedIfAny(b, row, row.begin, distance);
   }
+  emitBlocks(b, row);
   if (unroll > 1)
-    emitUnrolled(b, row);
+    emitUnrolled(b, row, lastMultiple(b, row, lanes * unroll));
   if (!(row.known && unroll > 1 && *row.known % (lanes * unroll) < lanes))
-    row.sums = emitVectors(b, row, 1, row.sums);
+    row.sums = emitVectors(b, row, 1, row.sums, lastMultiple(b, row, lanes));
   emitRest(b, row);
   storeSums(b, row);
 }

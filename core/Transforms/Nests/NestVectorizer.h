@@ -198,8 +198,11 @@ private:
   llvm::SmallVector<mlir::Value> emitMasked(mlir::OpBuilder &b, const Row &row, mlir::Value base, mlir::Value count);
   void emitMaskedIfAny(mlir::OpBuilder &b, Row &row, mlir::Value base, mlir::Value count);
   llvm::SmallVector<mlir::Value> emitVectors(mlir::OpBuilder &b, Row &row, int64_t copies,
-                                             llvm::ArrayRef<mlir::Value> init);
-  void emitUnrolled(mlir::OpBuilder &b, Row &row);
+                                             llvm::ArrayRef<mlir::Value> init, mlir::Value end);
+  void combineKept(mlir::OpBuilder &b, const Row &row, llvm::MutableArrayRef<mlir::Value> to,
+                   llvm::ArrayRef<mlir::Value> from);
+  void emitBlocks(mlir::OpBuilder &b, Row &row);
+  void emitUnrolled(mlir::OpBuilder &b, Row &row, mlir::Value end);
   void emitShorter(mlir::OpBuilder &b, Row &row);
   void emitRest(mlir::OpBuilder &b, Row &row);
   void storeSums(mlir::OpBuilder &b, const Row &row);

@@ -183,7 +183,7 @@ def test_sizes_of_zero(shape):
     equal_outside(compiled(f)(x), f(x))
 
 
-@pytest.mark.parametrize("shape, axes", [((8, 96, 96, 16), (0, 1, 2)), ((4, 8, 64, 64), (0, 2, 3)), ((1 << 20, ), 0)])
+@pytest.mark.parametrize("shape, axes", [((8, 96, 96, 16), (0, 1, 2)), ((4, 8, 64, 64), (0, 2, 3)), ((1 << 20, ), 0), ((20, 50257), 1)])
 def test_long_sums_err_as_little_as_those_of_eager(shape, axes):
     """Twice eager's error at most: additions in a row grow with the root of the number of terms. A sum of products and one of its
     factors are computed together."""

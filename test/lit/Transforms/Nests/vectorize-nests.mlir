@@ -1008,3 +1008,42 @@ module attributes {tilewright.target = "cpu:x86-64-v3", tilewright.threads = 1 :
     return
   }
 }
+
+// -----
+
+// A row of a sum of 10000 elements: two blocks of 64 steps of 64 elements, whose sums are added, and what is left. A maximum has no
+// blocks, since nothing is rounded.
+// CHECK-LABEL: func.func private @blocks
+// CHECK:         %[[TOTAL:.*]] = scf.for %[[B:.*]] = %{{.*}} to %c8192 step %c4096 iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<16xf32>) {
+// CHECK:           %[[END:.*]] = arith.addi %[[B]], %c4096
+// CHECK:           scf.for %{{.*}} = %[[B]] to %[[END]] step %c64 {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:           %[[NEXT:.*]] = arith.addf %[[SUM]], %{{.*}} : vector<16xf32>
+// CHECK-NEXT:      scf.yield %[[NEXT]]
+// CHECK:         scf.for %{{.*}} = %c8192 to %{{.*}} step %c64 iter_args(%{{.*}} = %[[TOTAL]],
+// CHECK-LABEL: func.func private @no_blocks
+// CHECK-NOT:     %c4096
+// CHECK:         return
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 1 : i64} {
+  func.func private @blocks(%x: memref<3x10000xf32>, %s: memref<3xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 3 {
+      affine.for %j = 0 to 10000 {
+        %a = affine.load %x[%i, %j] : memref<3x10000xf32>
+        %b = affine.load %s[%i] : memref<3xf32>
+        %c = arith.addf %b, %a : f32
+        affine.store %c, %s[%i] : memref<3xf32>
+      }
+    }
+    return
+  }
+  func.func private @no_blocks(%x: memref<3x10000xf32>, %s: memref<3xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 3 {
+      affine.for %j = 0 to 10000 {
+        %a = affine.load %x[%i, %j] : memref<3x10000xf32>
+        %b = affine.load %s[%i] : memref<3xf32>
+        %c = arith.maximumf %b, %a : f32
+        affine.store %c, %s[%i] : memref<3xf32>
+      }
+    }
+    return
+  }
+}
