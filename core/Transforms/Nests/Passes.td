@@ -96,8 +96,8 @@ def SplitSums : Pass<"split-sums", "::mlir::func::FuncOp"> {
     that are computed at the same time, and a second nest adds the parts. Not where sums of floats have one order, and of
     one sum not where another nest runs over its elements, too: one launch does both then. Sums of several rows stay whole.
 
-    On cores with caches, nests of sums of floats with 1024 terms or more are cut so, since each addition in a row rounds: the longest
-    loop of the sum, into the number of parts that divides its iterations and is nearest to half the root of the number of terms.
+    On cores with caches, nests of sums of floats with 512 terms or more are cut so, since each addition in a row rounds: the longest
+    loop of the sum, into the number of parts that divides its iterations and is nearest to a third of the root of the number of terms.
 
     ```mlir
     affine.for %i = 0 to 8192 { affine.for %j = 0 to 512 { s[%j] += f(x[%i, %j]) } }

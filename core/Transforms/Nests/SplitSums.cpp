@@ -18,7 +18,7 @@
 ///   for %p, %j { s[%j] += part[%p, %j] }                    for %p { s[] += part[%p] }
 ///
 /// On cores with caches long sums of floats are cut so, too, since the error of a sum grows with the additions in a
-/// row: of n terms sqrt(n) / 2 parts leave 2.5 sqrt(n) of them.
+/// row: of n terms sqrt(n) / 3 parts leave about 3 sqrt(n) of them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -142,7 +142,7 @@ static std::optional<CombinedElement> addedElement(const Nest &nest, const Acces
 
 /// Cuts the sums of a nest, all of the same terms, where they have many.
 static void splitLongSums(AffineForOp root) {
-  constexpr int64_t fewTerms = 1024, fewParts = 8;
+  constexpr int64_t fewTerms = 512, fewParts = 8;
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.empty() || llvm::is_contained(nest->tripCounts, std::nullopt))
     return;
@@ -164,7 +164,7 @@ static void splitLongSums(AffineForOp root) {
   }
   if (terms < fewTerms)
     return;
-  const double ideal = std::sqrt(double(terms)) / 2; // fewer cost less, and leave little longer rows
+  const double ideal = std::sqrt(double(terms)) / 3; // fewer cost less, and leave little longer rows
   int64_t parts = 1;
   auto distance = [&](int64_t count) { return std::abs(std::log(double(count) / ideal)); };
   for (int64_t count = 2; count <= trips && double(count) <= 2 * ideal; ++count)

@@ -45,19 +45,19 @@ func.func private @short(%x: memref<8x512xf32>, %s: memref<512xf32>) attributes 
 
 // -----
 
-// On a processor long sums have fewer additions in a row: 65536 terms, 128 parts of 512.
+// On a processor long sums have fewer additions in a row: 65536 terms, 64 parts of 1024.
 
 module attributes {tilewright.target = "cpu:zen4"} {
 
 // CHECK-LABEL: func.func private @two_sums
-// CHECK:         %[[A:.*]] = memref.alloc() : memref<128x32xf32>
-// CHECK:         %[[B:.*]] = memref.alloc() : memref<128x32xf32>
-// CHECK:           affine.for %[[I:.*]] = 0 to 512 {
+// CHECK:         %[[A:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK:         %[[B:.*]] = memref.alloc() : memref<64x32xf32>
+// CHECK:           affine.for %[[I:.*]] = 0 to 1024 {
 // CHECK-NEXT:        affine.for %[[J:.*]] = 0 to 32 {
-// CHECK-NEXT:          affine.load %arg0[%[[P:.*]] * 512 + %[[I]], %[[J]]]
+// CHECK-NEXT:          affine.load %arg0[%[[P:.*]] * 1024 + %[[I]], %[[J]]]
 // CHECK:               affine.store %{{.*}}, %[[A]][%[[P]], %[[J]]]
 // CHECK:               affine.store %{{.*}}, %[[B]][%[[P]], %[[J]]]
-// CHECK:         affine.for %[[P:.*]] = 0 to 128 {
+// CHECK:         affine.for %[[P:.*]] = 0 to 64 {
 // CHECK-NEXT:      affine.for %[[J:.*]] = 0 to 32 {
 // CHECK-NEXT:        affine.load %arg1[%[[J]]]
 // CHECK-NEXT:        affine.load %[[A]][%[[P]], %[[J]]]
@@ -103,9 +103,9 @@ func.func private @channels(%x: memref<2x16x56x56xf32>, %s: memref<16xf32>) attr
 // Few terms, a prime number of rows, sums of integers and maxima stay whole.
 // CHECK-LABEL: func.func private @whole
 // CHECK-NOT:     memref.alloc
-func.func private @whole(%x: memref<512x32xf32>, %y: memref<4099x32xf32>, %z: memref<4096x32xi32>, %s: memref<32xf32>, %t: memref<32xi32>) attributes {tilewright.kernel} {
-  affine.for %i = 0 to 512 { affine.for %j = 0 to 32 {
-    %0 = affine.load %x[%i, %j] : memref<512x32xf32>
+func.func private @whole(%x: memref<256x32xf32>, %y: memref<4099x32xf32>, %z: memref<4096x32xi32>, %s: memref<32xf32>, %t: memref<32xi32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 256 { affine.for %j = 0 to 32 {
+    %0 = affine.load %x[%i, %j] : memref<256x32xf32>
     %1 = affine.load %s[%j] : memref<32xf32>
     %2 = arith.addf %1, %0 : f32
     affine.store %2, %s[%j] : memref<32xf32>
