@@ -18,6 +18,7 @@
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/SplitNest.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Explain.h"
@@ -130,7 +131,10 @@ public:
         writtenOut(ArrayRef(window.taps).take_back(written)) {
     staying.truncate(staying.size() - written);
     addsAtEnd = mayReassociate && !staying.empty() && NestVectorizer::hasLongSums(nest) &&
-                llvm::all_of(nest.stores, isFloatSum);
+                llvm::all_of(nest.stores, [&](const Access &store) {
+                  std::optional<CombinedElement> element = combinedElement(nest, store);
+                  return element && isa<arith::AddFOp>(element->combine);
+                });
     if (!staying.empty())
       std::swap(*llvm::find(rows, lane), rows.back());
     loops = rows;
@@ -176,15 +180,6 @@ public:
   }
 
 private:
-  /// Whether `store` adds a floating-point number to what its array holds.
-  static bool isFloatSum(const Access &store) {
-    auto sum = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp<arith::AddFOp>();
-    return sum && llvm::any_of(sum->getOperands(), [&](Value operand) {
-             auto load = operand.getDefiningOp<AffineLoadOp>();
-             return load && load.getMemRef() == store.memref;
-           });
-  }
-
   /// Indices of an access in the new nest, with the numbers of the written-out taps put in.
   std::pair<AffineMap, SmallVector<Value>> place(const Access &access) const {
     MLIRContext *context = access.map.getContext();

@@ -54,43 +54,27 @@ namespace {
 /// first loop is cut into parts.
 struct Sum {
   Nest nest;
-  const Access *load, *store; // of the sum
-  Operation *combine;
-  TypedAttr neutral;
+  CombinedElement element;
 
   int64_t trips(unsigned loop) const { return *nest.tripCounts[loop]; }
-  bool isOfColumns() const { return store->dims().any(); }
+  const Access &store() const { return nest.stores.front(); }
+  bool isOfColumns() const { return store().dims().any(); }
 };
 } // namespace
 
-/// The nest at `root` as such a sum; nullptr where it is none, or sums have one order.
-static std::unique_ptr<Sum> findSum(AffineForOp root, bool mayReassociate) {
+/// The nest at `root` as such a sum; nullopt where it is none, or sums have one order.
+static std::optional<Sum> findSum(AffineForOp root, bool mayReassociate) {
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.size() != 1 || llvm::is_contained(nest->tripCounts, std::nullopt))
-    return nullptr;
-  auto found = std::make_unique<Sum>();
-  found->nest = std::move(*nest);
-  found->store = &found->nest.stores.front();
-  found->load = nullptr;
-  for (const Access &load : found->nest.loads)
-    if (load.memref == found->store->memref) {
-      if (found->load || load.map != found->store->map)
-        return nullptr;
-      found->load = &load;
-    }
-  Operation *combine = cast<AffineStoreOp>(found->store->op).getValueToStore().getDefiningOp();
-  if (!found->load || !combine || !found->load->op->hasOneUse() || *found->load->op->user_begin() != combine ||
-      combine->getNumOperands() != 2 || !combine->hasTrait<OpTrait::IsCommutative>())
-    return nullptr;
-  std::optional<TypedAttr> neutral = arith::getNeutralElement(combine);
-  if (!neutral || (isa<arith::AddFOp, arith::MulFOp>(combine) && !mayReassociate))
-    return nullptr;
-  if (found->isOfColumns() &&
-      (found->nest.depth() != 2 || found->store->dims().test(0) || found->store->stride(1) != 1))
-    return nullptr;
-  found->combine = combine;
-  found->neutral = *neutral;
-  return found;
+    return std::nullopt;
+  std::optional<CombinedElement> element = combinedElement(*nest, nest->stores.front());
+  if (!element || !element->combine->hasTrait<OpTrait::IsCommutative>() ||
+      (isa<arith::AddFOp, arith::MulFOp>(element->combine) && !mayReassociate))
+    return std::nullopt;
+  Sum sum{std::move(*nest), *element};
+  if (sum.isOfColumns() && (sum.nest.depth() != 2 || sum.store().dims().test(0) || sum.store().stride(1) != 1))
+    return std::nullopt;
+  return sum;
 }
 
 static int64_t iterationsAround(Operation *op) {
@@ -104,40 +88,23 @@ static int64_t iterationsAround(Operation *op) {
 /// the sum. One launch does all of them, with the row in its scratchpad.
 static bool isStepOfRow(const Sum &sum) {
   AffineForOp root = sum.nest.root();
-  const int64_t iterations = iterationsAround(sum.store->op);
+  const int64_t iterations = iterationsAround(sum.store().op);
   auto isOther = [&](Operation *user) { return !root->isAncestor(user) && iterationsAround(user) >= iterations; };
   auto isPartner = [&]<typename Op>(Value array) {
     return llvm::any_of(array.getUsers(), [&](Operation *user) { return isa<Op>(user) && isOther(user); });
   };
   auto isComputed = [&](const Access &load) { return isPartner.operator()<AffineStoreOp>(load.memref); };
-  return isPartner.operator()<AffineLoadOp>(sum.store->memref) || llvm::any_of(sum.nest.loads, isComputed);
+  return isPartner.operator()<AffineLoadOp>(sum.store().memref) || llvm::any_of(sum.nest.loads, isComputed);
 }
 
 static void split(const Sum &sum, int64_t parts) {
   // What sets the beginning of the sums stays next to what adds the parts.
   Operation *before = sum.nest.root();
-  if (std::optional<NestInit> init = findInit(sum.nest, *sum.store, sum.isOfColumns() ? 1 : 0)) {
+  if (std::optional<NestInit> init = findInit(sum.nest, sum.store(), sum.isOfColumns() ? 1 : 0)) {
     init->loop->moveBefore(before);
     before = init->loop;
   }
-  computeInParts(
-      {sum.nest, {{sum.load->op, sum.store->op, sum.combine, sum.neutral}}, /*dim=*/0, /*partsInside=*/false}, parts,
-      before);
-}
-
-/// The element that `store` adds floats to; nullopt where it does something else.
-static std::optional<CombinedElement> addedElement(const Nest &nest, const Access &store) {
-  const Access *load = nullptr;
-  for (const Access &each : nest.loads)
-    if (each.memref == store.memref) {
-      if (load || each.map != store.map || each.symbols != store.symbols)
-        return std::nullopt;
-      load = &each;
-    }
-  auto sum = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp<arith::AddFOp>();
-  if (!load || !sum || !sum->hasOneUse() || !load->op->hasOneUse() || *load->op->user_begin() != sum)
-    return std::nullopt;
-  return CombinedElement{load->op, store.op, sum, cast<TypedAttr>(Builder(sum).getZeroAttr(sum.getType()))};
+  computeInParts({sum.nest, {sum.element}, /*dim=*/0, /*partsInside=*/false}, parts, before);
 }
 
 /// Cuts the sums of a nest, all of the same terms, where they have many.
@@ -149,8 +116,8 @@ static void splitLongSums(AffineForOp root) {
   const llvm::SmallBitVector kept = nest->stores.front().dims();
   NestToSplit task{*nest, {}, 0, /*partsInside=*/false};
   for (const Access &store : nest->stores) {
-    std::optional<CombinedElement> element = addedElement(*nest, store);
-    if (!element || store.dims() != kept)
+    std::optional<CombinedElement> element = combinedElement(*nest, store);
+    if (!element || !isa<arith::AddFOp>(element->combine) || store.dims() != kept)
       return;
     task.elements.push_back(*element);
   }
@@ -178,10 +145,10 @@ namespace {
 struct SplitSums : tilewright::impl::SplitSumsBase<SplitSums> {
   void splitNest(AffineForOp root, const LaunchTarget &target) {
     const bool mayReassociate = Settings::of(root).mayReassociate();
-    std::unique_ptr<Sum> sum = findSum(root, mayReassociate);
+    const std::optional<Sum> sum = findSum(root, mayReassociate);
     if (!sum)
       return;
-    const int64_t partialBytes = elementBytes(sum->combine->getResult(0).getType()), rows = sum->trips(0),
+    const int64_t partialBytes = elementBytes(sum->element.combine->getResult(0).getType()), rows = sum->trips(0),
                   columns = sum->isOfColumns() ? sum->trips(1) : 1;
     std::vector<SumPlan> considered;
     SumPlan plan;

@@ -20,6 +20,25 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
+std::optional<CombinedElement> tilewright::combinedElement(const Nest &nest, const Access &store) {
+  const Access *load = nullptr;
+  for (const Access &each : nest.loads) {
+    if (each.memref != store.memref)
+      continue;
+    if (load || each.map != store.map || each.symbols != store.symbols)
+      return std::nullopt;
+    load = &each;
+  }
+  Operation *combine = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp();
+  if (!load || !combine || combine->getNumOperands() != 2 || !combine->hasOneUse() || !load->op->hasOneUse() ||
+      *load->op->user_begin() != combine)
+    return std::nullopt;
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(combine);
+  if (!neutral)
+    return std::nullopt;
+  return CombinedElement{load->op, store.op, combine, *neutral};
+}
+
 /// The operation where the loops have other numbers, by `mapping`; accesses have them in their maps.
 static void cloneAt(OpBuilder &builder, Operation &op, IRMapping &mapping) {
   auto load = dyn_cast<AffineLoadOp>(op);

@@ -20,6 +20,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_UTILS_SPLITNEST_H
 
 #include "core/Analysis/Nest.h"
+#include <optional>
 
 namespace tilewright {
 
@@ -28,6 +29,10 @@ struct CombinedElement {
   mlir::Operation *load, *store, *combine;
   mlir::TypedAttr neutral;
 };
+
+/// What the nest combines the element of `store` with: the one that it loads at the same place, of no other use.
+/// nullopt where it does something else, or there is no value that changes nothing.
+std::optional<CombinedElement> combinedElement(const Nest &nest, const Access &store);
 
 /// What is split. All trip counts of `nest` are known, and all its stores are of such elements.
 struct NestToSplit {
