@@ -73,6 +73,13 @@ struct NestShape {
 
     /// Whether a schedule has to say where it is while the nest runs.
     bool isPlaceable() const { return localBytes == 0 && !isNear; }
+    /// Dimensions up to the last that has more than one index, at least one: rows of a copy are along it.
+    size_t rank() const {
+      size_t count = shape.size();
+      while (count > 1 && shape[count - 1] == 1)
+        --count;
+      return count;
+    }
   };
   llvm::SmallVector<Loop, 8> loops; // in the order of writing
   llvm::SmallVector<Access, 8> accesses;
