@@ -278,7 +278,7 @@ bool NestPlanner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int
         }))
       children.push_back(i);
   }
-  if (children.empty()) {
+  if (children.empty() || !llvm::all_of(children, [&](int64_t child) { return nest.loops[child].canBeCut; })) {
     reason = "no loop can be cut so that the arrays fit";
     return false;
   }

@@ -39,6 +39,7 @@ struct NestShape {
     int64_t parent = -1;          // the loop around it; -1: none
     std::optional<int64_t> trips; // nullopt: dynamic
     bool isBand = false;          // of the perfect chain of loops at the root, and parallel: its tiles run in any order
+    bool canBeCut = true;         // one of a single nest, with one bound and no value that iterations hand on
     double instructions = 0;      // of one iteration, without those of inner loops
     bool isInnermost = true;
     bool isPerfect = false; // its body is one loop, and nothing else
