@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
@@ -39,6 +40,20 @@ def test_a_product_is_right_and_takes_the_emulators_clocks(tool, library, tmp_pa
     assert sum(core["array"] for launch in launches for core in launch["cores"]) > 0
     emulated = json.loads(tool("tw-run", program, *CHIP, "--device", "emulator", "--json"))["emulation"]["kernels"]
     assert abs(sum(kernel["cycles"] for kernel in emulated) / clocks - 1) < bound
+
+
+def test_sizes_that_are_not_known(tool, library, tmp_path):
+    program, array = tmp_path / "twice.mlir", tmp_path / "array.npy"
+    program.write_text("""
+    func.func @twice(%a: tensor<?x17xf32>) -> tensor<?x17xf32> {
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %a, %c0 : tensor<?x17xf32>
+      %e = tensor.empty(%n) : tensor<?x17xf32>
+      %s = linalg.add ins(%a, %a : tensor<?x17xf32>, tensor<?x17xf32>) outs(%e : tensor<?x17xf32>) -> tensor<?x17xf32>
+      return %s : tensor<?x17xf32>
+    }""")
+    numpy.save(array, numpy.arange(5 * 17, dtype=numpy.float32).reshape(5, 17))
+    tool("tw-run", program, *CHIP, "--device", device(library), "--input", array, "--verify")
 
 
 @pytest.mark.skipif(not FULL, reason="long: full mode")

@@ -7,8 +7,11 @@ import sys
 import pytest
 
 from conftest import BUILD, FULL
+from scratchpads import PLUGIN
 
 HERE = pathlib.Path(__file__).parent
+#: What loads the chip with scratchpads.
+LOADS = {"accelerator:npu": [f"--load-target={PLUGIN}"]}
 
 
 def run(seeds, *words):
@@ -17,24 +20,26 @@ def run(seeds, *words):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def run_on_the_emulator(chip, first, count, *words, modes=False):
+    run(f"{first}:{first + count}", *words, "--", *LOADS.get(chip, []), "--target", chip, "--device", "emulator", *(["--modes"] if modes else []))
+
+
 def test_on_the_host():
     run("0:2000" if FULL else "0:100")
 
 
-#: A chip with asynchronous copies, one without, lanes in subgroups of 64 and 32, and one with units of 8-bit floats.
+#: A chip with asynchronous copies, one without, lanes in subgroups of 64 and 32, one with units of 8-bit floats, one with scratchpads.
 @pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 500), ("amd:MI300X", 1000), ("amd:RX9070", 1500),
-                                         ("nvidia:H100", 2000)])
+                                         ("nvidia:H100", 2000), ("accelerator:npu", 4080)])
 def test_on_the_emulator(chip, first):
-    count = 200 if FULL else 8
-    run(f"{first}:{first + count}", "--small", "--", "--target", chip, "--device", "emulator")
+    run_on_the_emulator(chip, first, 200 if FULL else 8, "--small")
 
 
 #: Chains over rows, in every order of lanes and engines; the seeds begin where the other chip's end.
-@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("amd:MI300X", 500), ("amd:RX7900", 1000), ("nvidia:H200", 1500)])
+@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("amd:MI300X", 500), ("amd:RX7900", 1000), ("nvidia:H200", 1500),
+                                         ("accelerator:npu", 2000)])
 def test_rows_on_the_emulator(chip, first):
-    count = 500 if FULL else 8
-    run(f"{first}:{first + count}", "--rows", *([] if FULL else ["--small"]), "--", "--target", chip, "--device", "emulator",
-        "--modes")
+    run_on_the_emulator(chip, first, 500 if FULL else 8, "--rows", *([] if FULL else ["--small"]), modes=True)
 
 
 def test_rows_on_the_host():
@@ -43,10 +48,9 @@ def test_rows_on_the_host():
 
 #: Products over windows, strided, reversed and cut rows, in every order of lanes and engines.
 @pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 300), ("nvidia:H100", 600), ("amd:MI300X", 900), ("amd:MI350", 1200),
-                                         ("amd:MI250", 1500), ("amd:RX7900", 1800), ("amd:RX9070", 2100)])
+                                         ("amd:MI250", 1500), ("amd:RX7900", 1800), ("amd:RX9070", 2100), ("accelerator:npu", 2400)])
 def test_windows_on_the_emulator(chip, first):
-    count = 300 if FULL else 6
-    run(f"{first}:{first + count}", "--windows", *([] if FULL else ["--small"]), "--", "--target", chip, "--device", "emulator", "--modes")
+    run_on_the_emulator(chip, first, 300 if FULL else 6, "--windows", *([] if FULL else ["--small"]), modes=True)
 
 
 def test_windows_on_the_host():

@@ -157,6 +157,24 @@ def test_rows_whose_length_is_known(emulated):
     assert clocks == pytest.approx(plan["clocks"], rel=0.1)
 
 
+def test_planes_that_the_engine_takes_in_part(tool, tmp_path):
+    """Each plane is a copy of its own, from the address of the scratchpad that its number says: of some the engine takes it, of others
+    the core. The last is the core's, and those of the engine before it are waited for, too."""
+    program = tmp_path / "transpose.mlir"
+    program.write_text("""
+    func.func @main(%a: tensor<13x3x5xi8>) -> tensor<5x3x13x1xi8> {
+      %e = tensor.empty() : tensor<5x3x13xi8>
+      %t = linalg.transpose ins(%a : tensor<13x3x5xi8>) outs(%e : tensor<5x3x13xi8>) permutation = [2, 1, 0]
+      %r = tensor.expand_shape %t [[0], [1], [2, 3]] output_shape [5, 3, 13, 1] : tensor<5x3x13xi8> into tensor<5x3x13x1xi8>
+      return %r : tensor<5x3x13x1xi8>
+    }""")
+    chip = [f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+    report = json.loads(tool("tw-run", program, *chip, "--device", "emulator", "--verify", "--json"))["emulation"]
+    kernel, = report["kernels"]
+    store, = (engine for engine in kernel["engines"] if engine["engine"] == "store")
+    assert not report["findings"] and 0 < store["commands"] < 15
+
+
 #: Chips, and the function of the vendor that moves what is transposed.
 CALLED = {"one": "", "turns": "adder_load_turned", "both": "adder_move_transposed", "single": "adder_load_single", "lines": "adder_load_line"}
 SOURCES = [("i8", 50, 33, 70, ""), ("f16", 64, 48, 96, ""), ("f16", 64, 48, 96, "t")]

@@ -90,11 +90,12 @@ int64_t NestPlanner::testedBits(const NestSchedule &schedule, const NestSchedule
                                 const NestBox &part) const {
   const NestShape::Array &array = nest.arrays[place.array];
   int64_t bits = place.stages > 1 ? part.elements() * array.elementBytes : 0;
-  if (part.size.size() >= 2 && part.elements() > part.size.back())
-    bits |= part.size.back() * array.elementBytes;
+  const size_t rank = array.rank();
+  if (rank >= 2 && part.elements() > part.size[rank - 1])
+    bits |= part.size[rank - 1] * array.elementBytes;
   int64_t step = array.elementBytes; // bytes of one index
   for (size_t d = array.shape.size(); d-- > 0; step *= std::max<int64_t>(0, array.shape[d])) {
-    if (part.size[d] > 1 && d + 2 < array.shape.size())
+    if (part.size[d] > 1 && d + 2 < rank)
       bits |= step;
     for (const NestShape::Access &access : nest.accesses) {
       if (access.array != place.array || !nest.isUnder(access.loop, place.at) || part.size[d] == array.shape[d])
@@ -121,16 +122,17 @@ void NestPlanner::addCopies(const NestSchedule &schedule, const NestSchedule::Pl
   TileTransfer tile;
   tile.elementBytes = array.elementBytes;
   int64_t slices = 1;
+  const size_t rank = array.rank();
   for (auto [d, size] : llvm::enumerate(part.size)) {
-    if (d + 1 == part.size.size())
+    if (d + 1 == rank)
       tile.cols = size;
-    else if (d + 2 == part.size.size())
+    else if (d + 2 == rank)
       tile.rows = size;
     else
       slices *= size;
   }
-  if (part.size.size() >= 2 && tile.rows > 1)
-    tile.pitchBits = std::max<int64_t>(array.shape.back(), 1) * array.elementBytes;
+  if (rank >= 2 && tile.rows > 1)
+    tile.pitchBits = std::max<int64_t>(array.shape[rank - 1], 1) * array.elementBytes;
   tile.testedBits = testedBits(schedule, place, part);
   // How often: the tiles of all loops around the placement.
   double times = 1;
@@ -276,7 +278,7 @@ bool NestPlanner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int
         }))
       children.push_back(i);
   }
-  if (children.empty()) {
+  if (children.empty() || !llvm::all_of(children, [&](int64_t child) { return nest.loops[child].canBeCut; })) {
     reason = "no loop can be cut so that the arrays fit";
     return false;
   }

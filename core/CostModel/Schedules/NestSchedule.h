@@ -39,6 +39,7 @@ struct NestShape {
     int64_t parent = -1;          // the loop around it; -1: none
     std::optional<int64_t> trips; // nullopt: dynamic
     bool isBand = false;          // of the perfect chain of loops at the root, and parallel: its tiles run in any order
+    bool canBeCut = true;         // one of a single nest, with one bound and no value that iterations hand on
     double instructions = 0;      // of one iteration, without those of inner loops
     bool isInnermost = true;
     bool isPerfect = false; // its body is one loop, and nothing else
@@ -73,6 +74,13 @@ struct NestShape {
 
     /// Whether a schedule has to say where it is while the nest runs.
     bool isPlaceable() const { return localBytes == 0 && !isNear; }
+    /// Dimensions up to the last that has more than one index, at least one: rows of a copy are along it.
+    size_t rank() const {
+      size_t count = shape.size();
+      while (count > 1 && shape[count - 1] == 1)
+        --count;
+      return count;
+    }
   };
   llvm::SmallVector<Loop, 8> loops; // in the order of writing
   llvm::SmallVector<Access, 8> accesses;

@@ -134,9 +134,18 @@ Value TileCopier::innermost(OpBuilder &builder, const Placed &placed, bool in, A
 Value TileCopier::copy(OpBuilder &builder, const Placed &placed, bool in) {
   looped.clear();
   boxed.clear();
-  // The innermost dimension is that of the rows, even where they have one element.
+  const unsigned rank = placed.box.size.size();
+  auto lastOf = [&](ArrayRef<int64_t> shape) {
+    while (shape.size() > 1 && shape.back() == 1)
+      shape = shape.drop_back();
+    return shape.size() - 1;
+  };
+  // Rows are along the innermost dimension of the array, even where they have one element. Vectors are along that of
+  // the buffer, where a smaller tile leaves some of it.
+  const size_t row = lastOf(cast<MemRefType>(placed.memref.getType()).getShape());
+  const size_t vectors = lastOf(cast<MemRefType>(placed.buffer.getType()).getShape().take_back(rank));
   for (auto [d, size] : llvm::enumerate(placed.box.size))
-    if (size != 1 || d + 1 == placed.box.size.size())
+    if (size != 1 || d == row || (in && d == vectors))
       boxed.push_back(d);
   while (boxed.size() > 2) {
     looped.push_back(boxed.front());

@@ -102,6 +102,8 @@ NestStatement tilewright::statementOf(ArrayRef<Operation *> work, const CoreHier
         NestShape::Loop &each = shape.loops.emplace_back();
         each.parent = at;
         each.isPerfect = bool(loopInside(loop));
+        each.canBeCut =
+            work.size() == 1 && loop.getUpperBoundMap().getNumResults() == 1 && loop.getNumIterOperands() == 0;
         if (loop.hasConstantBounds())
           each.trips =
               std::max<int64_t>(0, llvm::divideCeilSigned(loop.getConstantUpperBound() - loop.getConstantLowerBound(),

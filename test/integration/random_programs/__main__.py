@@ -19,6 +19,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from random_programs.rows import Rows
 from random_programs.values import compare, load, save
 from random_programs.windows import Windows
 
+#: Lines of tw-run that say what is wrong: messages, wrong elements, findings of the emulator.
+REASON = re.compile(r"error:|WRONG|: kernel \S+, ")
 FAMILIES = {"any": Program, "rows": Rows, "windows": Windows}
 
 
@@ -55,7 +58,7 @@ def run_seed(seed, tool, options, keep=None, small=False, family="any"):
             return "no end after 120 s"
         if done.returncode != 0:
             lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            lines = [line for line in lines if "error" in line or "WRONG" in line] or lines
+            lines = [line for line in lines if REASON.search(line)] or lines
             return f"exit status {done.returncode}: " + (lines[0] if lines else "")
         for index, (path, value) in enumerate(zip(paths, program.outputs)):
             reason = compare(load(path, value), value)

@@ -58,15 +58,18 @@ EngineWriter::EngineWriter(func::FuncOp function, const TargetDescription &chip,
 Value EngineWriter::commit(OpBuilder &builder, Operation *op, EngineCommand engine) {
   Location loc = op->getLoc();
   call(builder, op, (primitivePrefix + "commit_" + nameOf(engine)).str(), {}, {});
-  Value counter = issued[int(engine)];
-  Value number = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), counter);
-  number = arith::AddIOp::create(builder, loc, number, arith::ConstantIntOp::create(builder, loc, 1, 32));
-  LLVM::StoreOp::create(builder, loc, number, counter);
+  Value one = arith::ConstantIntOp::create(builder, loc, 1, 32);
+  Value number = arith::AddIOp::create(builder, loc, last(builder, loc, engine), one);
+  LLVM::StoreOp::create(builder, loc, number, issued[int(engine)]);
   return number;
 }
 
+Value EngineWriter::last(OpBuilder &builder, Location loc, EngineCommand engine) {
+  return LLVM::LoadOp::create(builder, loc, builder.getI32Type(), issued[int(engine)]);
+}
+
 void EngineWriter::wait(OpBuilder &builder, Location loc, EngineCommand engine, Value number) {
-  Value all = LLVM::LoadOp::create(builder, loc, builder.getI32Type(), issued[int(engine)]);
+  Value all = last(builder, loc, engine);
   call(builder, function, (primitivePrefix + "wait_" + nameOf(engine)).str(), {},
        arith::SubIOp::create(builder, loc, all, number).getResult());
 }

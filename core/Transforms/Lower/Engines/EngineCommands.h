@@ -59,6 +59,8 @@ public:
 
 private:
   mlir::Value commit(mlir::OpBuilder &builder, mlir::Operation *op, EngineCommand engine);
+  /// The number of the group that `engine` was last given, 0 if none.
+  mlir::Value last(mlir::OpBuilder &builder, mlir::Location loc, EngineCommand engine);
 
   const TargetDescription &chip;
   const CoreHierarchy &cores;

@@ -248,6 +248,7 @@ FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
   scf::YieldOp::create(inner, loc, commit(inner, op, engine));
   OpBuilder other = choice.getElseBodyBuilder();
   mover.move(other);
-  scf::YieldOp::create(other, loc, done);
+  // A loop of copies hands on the last token alone: it stands for the commands of earlier iterations, too.
+  scf::YieldOp::create(other, loc, last(other, loc, engine));
   return choice.getResult(0);
 }

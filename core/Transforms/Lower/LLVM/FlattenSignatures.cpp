@@ -43,6 +43,20 @@ bool isFlat(Type type) {
   return memref && memref.getLayout().isIdentity() && !memref.getMemorySpace();
 }
 
+/// Dynamic dimensions that the body asks `array` for are `sizes`, in their order: out of a descriptor they may take
+/// memory.
+void replaceDimensions(Value array, ValueRange sizes) {
+  auto type = cast<MemRefType>(array.getType());
+  for (Operation *user : llvm::make_early_inc_range(array.getUsers())) {
+    auto dim = dyn_cast<memref::DimOp>(user);
+    const std::optional<int64_t> d = dim ? dim.getConstantIndex() : std::nullopt;
+    if (!d || *d >= type.getRank() || !type.isDynamicDim(*d))
+      continue;
+    dim.replaceAllUsesWith(sizes[type.getDynamicDimIndex(*d)]);
+    dim.erase();
+  }
+}
+
 void flattenArguments(func::FuncOp function) {
   // The caller of a kernel, and the C interface of a body, promise arrays that do not overlap.
   bool noAlias = function->hasAttr(tilewright::kernelAttr) || function->hasAttr(tilewright::bodyAttr);
@@ -65,6 +79,7 @@ void flattenArguments(func::FuncOp function) {
         sizes.push_back(entry.addArgument(builder.getIndexType(), loc));
         attributes.push_back({});
       }
+      replaceDimensions(argument, sizes);
       replacement = tilewright::memrefFromPointer(builder, loc, type, address, sizes);
     } else {
       replacement = entry.addArgument(argument.getType(), loc);

@@ -41,6 +41,21 @@ module attributes {tilewright.target = "dmaonly:npu"} {
     return
   }
 
+  // Rows are along the last dimension that has more than one element. Of a tile with one column of them the buffer's other
+  // columns become zero, since vectors are along these.
+  // CHECK-LABEL: func.func @one_column
+  // CHECK: tile.copy %{{.*}}[0, %{{.*}} * 4, 0] elements [[ROWS:#.*]] to %[[B:.*]][0, 0, 0] elements [[ROWS]] shape [6, 4] : memref<6x9x1xf32>, memref<6x4x1xf32, "scratchpad">
+  // CHECK: tile.copy %{{.*}}[0, 8, 0] elements [[ROWS]] to %[[B]][0, 0, 0] elements [[ROWS]] shape [6, 4] valid(6, 1) : memref<6x9x1xf32>
+  func.func @one_column(%a: memref<6x9x1xf32>, %b: memref<9xf32>) {
+    affine.for %j = 0 to 9 {
+      affine.for %i = 0 to 6 {
+        %x = affine.load %a[%i, %j, 0] : memref<6x9x1xf32>
+        affine.store %x, %b[%j] : memref<9xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
+    return
+  }
+
   // Every second element is written: the others go back as they came.
   // CHECK-LABEL: func.func @strided
   // CHECK: tile.copy %{{.*}}[%[[T:.*]] * 16] elements #{{.*}} to %[[B:.*]][0] elements #{{.*}} shape [15]

@@ -138,6 +138,25 @@ module attributes {tilewright.target = "accelerator:npu"} {
 
 // -----
 
+module attributes {tilewright.target = "accelerator:npu"} {
+  // Of several operations that share a core no loop is cut: only a nest alone can be.
+  // CHECK-LABEL: func.func private @beside_a_nest
+  // CHECK: affine.load {{.*}} {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 4>}
+  func.func private @beside_a_nest(%s: memref<f32>, %a: memref<?xf32>, %b: memref<f32>, %n: index) attributes {tilewright.kernel} {
+    %x = affine.load %s[] : memref<f32>
+    %y = arith.mulf %x, %x : f32
+    affine.for %i = 0 to %n {
+      %z = affine.load %a[%i] : memref<?xf32>
+      %w = arith.addf %z, %z : f32
+      affine.store %w, %a[%i] : memref<?xf32>
+    }
+    affine.store %y, %b[] : memref<f32>
+    return
+  }
+}
+
+// -----
+
 module attributes {tilewright.target = "dmaonly:npu"} {
   func.func private @gather(%a: memref<64xf32>, %at: memref<8xi32>, %b: memref<8xf32>) attributes {tilewright.kernel} {
     affine.for %i = 0 to 8 {

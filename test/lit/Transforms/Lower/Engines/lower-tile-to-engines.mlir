@@ -9,7 +9,7 @@ module attributes {tilewright.target = "accelerator:npu"} {
   // CHECK:   call @tilewright.primitive.commit_copy()
   // CHECK: } else {
   // CHECK-NOT: primitive
-  // CHECK: }
+  // CHECK: scf.yield
   // The token is the number of the command; all issued after it may stay.
   // CHECK: %[[ALL:.*]] = llvm.load
   // CHECK: %[[LATER:.*]] = arith.subi %[[ALL]], %[[T]]
@@ -107,7 +107,8 @@ module attributes {tilewright.target = "accelerator:npu"} {
 // -----
 
 module attributes {tilewright.target = "accelerator:npu"} {
-  // Tokens in a loop are numbers. A row that is longer than a burst takes two commands.
+  // Tokens in a loop are numbers. A row that is longer than a burst takes two commands. One that the core copies stands
+  // for the commands of earlier rows.
   // CHECK-LABEL: func.func private @ring
   // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (i32)
   // CHECK: scf.if %{{.*}} -> (i32) {
@@ -115,6 +116,9 @@ module attributes {tilewright.target = "accelerator:npu"} {
   // CHECK: call @tilewright.primitive.copy_2d(
   // CHECK: call @tilewright.primitive.commit_copy()
   // CHECK: scf.yield %{{.*}} : i32
+  // CHECK: } else {
+  // CHECK: %[[LAST:.*]] = llvm.load %{{[0-9]+}} : !llvm.ptr -> i32
+  // CHECK-NEXT: scf.yield %[[LAST]] : i32
   func.func private @ring(%A: memref<64x8192xi8>) attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
     tile.parallel (%core) to (4) level "core" {
       %a = tile.alloc() : memref<2x8192xi8, "scratchpad">

@@ -16,3 +16,17 @@ func.func private @kernel(%a: memref<?x4xf32>, %x: f32) attributes {tilewright.k
   affine.store %x, %a[0, 0] : memref<?x4xf32>
   return
 }
+
+// Sizes that the body asks for are arguments.
+// CHECK: func.func private @size(%{{.*}}: !llvm.ptr {llvm.noalias}, %[[N:.*]]: index) -> index
+// CHECK-NOT: memref.dim
+// CHECK: return %[[N]] : index
+func.func @caller_of_size(%a: memref<2x?xf32>) -> index {
+  %n = call @size(%a) : (memref<2x?xf32>) -> index
+  return %n : index
+}
+func.func private @size(%a: memref<2x?xf32>) -> index attributes {tilewright.kernel} {
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %a, %c1 : memref<2x?xf32>
+  return %n : index
+}
