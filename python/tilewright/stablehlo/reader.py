@@ -226,15 +226,16 @@ class Reader:
             made = completed(Context(self, op, made), made)
         if made and all(0 in shape for shape, _ in made):
             return [self.f.empty(shape, type) for shape, type in made]
-        if op.name in registry.ELEMENTS:
-            (shape, type), = made
-            held = [self.values[v] for v in op.operands]
-            return [self.map(held, shape, type, lambda s, *e: one_element(s, op, e))]
         emitter = registry.EMITTERS.get(op.name)
-        if emitter is None:
+        if emitter is not None:
+            results = emitter(Context(self, op, made))
+            return list(results) if isinstance(results, (tuple, list)) else [results]
+        if op.name not in registry.ELEMENTS:
             raise Unsupported("there is no emitter of this operation")
-        results = emitter(Context(self, op, made))
-        return list(results) if isinstance(results, (tuple, list)) else [results]
+        return [self.element_wise(op, *made[0])]
+
+    def element_wise(self, op, shape, type):
+        return self.map([self.values[v] for v in op.operands], shape, type, lambda s, *e: one_element(s, op, e))
 
     # Dynamic sizes
 
