@@ -5,10 +5,11 @@ import re
 
 from jaxlib.mlir import ir
 
+from ..emit.types import FLOATS8
 from .registry import Unsupported
 
 ELEMENT_TYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8",
-                 "i1": "i1", "ui64": "u64", "ui32": "u32", "ui16": "u16", "ui8": "u8"}
+                 "i1": "i1", "ui64": "u64", "ui32": "u32", "ui16": "u16", "ui8": "u8", **{name: name for name in FLOATS8}}
 
 
 def shape_and_type(type):

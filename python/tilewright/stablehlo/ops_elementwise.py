@@ -5,7 +5,7 @@ import math
 from jaxlib.mlir import ir
 
 from ..emit import special, types
-from ..emit.elements import to_integer
+from ..emit.elements import rounded, to_integer
 from .attributes import enum, shape_and_type
 from .registry import Unsupported, element, op
 
@@ -259,7 +259,7 @@ def convert(s, op, a):
     type = result_type(op)
     if types.is_float(a.type) and not types.is_float(type) and type != "i1":
         return to_integer(s, a, type)
-    return s.cast(a, type)
+    return rounded(s, a, type)
 
 
 @element("stablehlo.bitcast_convert")

@@ -17,6 +17,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from ..emit import context, types
+from ..emit.elements import rounded
 from ..emit.function import Function
 from ..emit.scalars import Scalar, Scalars
 from ..emit.sizes import is_static
@@ -435,12 +436,12 @@ class Context(context.Context):
 
 
 def one_element(s, op, scalars, round_each=True):
-    """16-bit floats are computed in f32 and rounded after each operation."""
+    """Floats of 16 and 8 bits are computed in f32 and rounded after each operation."""
     _, type = shape_and_type(op.results[0].type)
     if op.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", "stablehlo.compare", "stablehlo.select", "chlo.next_after"):
         scalars = [s.cast(a, types.compute(a.type)) for a in scalars]
     result = registry.ELEMENTS[op.name](s, op, *scalars)
-    return s.cast(result, type) if round_each or not types.is_float(type) else result
+    return rounded(s, result, type) if round_each or not types.is_float(type) else result
 
 
 def _constant(op):

@@ -185,6 +185,25 @@ def order():
     yield "unique counts", lambda x: jnp.bincount(x, length=6), [integers(0, 6, 20)]
 
 
+def float8():
+    """Conversions beyond the largest numbers and on ties, arithmetic, which is rounded after each operation, products."""
+    ends = np.array([0, 448, 463, 464, 465, 500, 1e9, np.inf, np.nan, 240, 247, 248, 249, 57344, 61440, 61441, 65536, 1e-3, 1e-9], np.float32)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
+        def cast(x, type=getattr(jnp, name)):
+            return lax.bitcast_convert_type(x.astype(type), jnp.uint8)
+
+        def wide(x, type=getattr(jnp, name)):
+            return x.astype(type).astype(x.dtype)
+
+        def arithmetic(x, type=getattr(jnp, name)):
+            y = x.astype(type)
+            return [(y * 300).astype(jnp.float32), (y + y.T).astype(jnp.float32), y.max(0).astype(jnp.float32), jnp.where(y > 0, y, -y).astype(jnp.float32),
+                    jnp.dot(y, y, preferred_element_type=jnp.float32), jnp.arange(470).astype(type).astype(jnp.float32)]
+        yield f"to {name}", cast, [np.concatenate([ends, -ends[:-2]])]
+        yield f"through {name}", lambda x: wide(wide(x) * 2), [integers(-9, 9, 4, 4).astype(np.float32)]
+        yield f"{name}", arithmetic, [integers(-9, 9, 4, 4).astype(np.float32) / 8]
+
+
 def control():
     x = normal(4)
     yield "fori", lambda x: lax.fori_loop(0, 5, lambda i, v: v * 0.5 + i, x), [x]
@@ -240,4 +259,4 @@ def dtypes():
         yield name, some, [x, y, integers(0, 4, 2)]
 
 
-FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, control, random, dtypes)
+FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, float8, control, random, dtypes)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -356,6 +357,7 @@ def test_wrong_arguments():
     (lambda x: tf.nn.dropout(x, 0.5), "stablehlo.rng of 'dropout"),
     (lambda x: tf.strings.as_string(x), "XLA does not lower"),
     (lambda x: tf.cast(x, tf.complex64), "real and imaginary parts"),
+    (lambda x: keras.layers.IntegerLookup(vocabulary=[1, 5])(tf.cast(x, tf.int32)), "captures a resource that is no variable .*LookupInterface"),
     (lambda x: tf.linalg.inv(x @ tf.transpose(x)), "'MatrixInverse'")])
 def test_refusals(function, message):
     with pytest.raises(UnsupportedError, match=message):
