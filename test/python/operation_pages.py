@@ -12,7 +12,7 @@ def families(registry, tables, more={}):
         for name, emitter in table.items():
             found.setdefault(getattr(emitter, "emit", emitter).__module__, []).append(name)
     order = [f"{package}.ops_{family}" for family in registry.FAMILIES]
-    return [(importlib.import_module(m).__doc__.split(".")[0].replace("\n", " "), sorted(found[m])) for m in order]
+    return [(importlib.import_module(m).__doc__.split(".")[0].replace("\n", " "), sorted(set(found[m]))) for m in order]
 
 
 def table(rows):

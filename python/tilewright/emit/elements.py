@@ -76,3 +76,12 @@ def to_integer(s, a, type):
     beyond = s.select(s.compare("lt", a, 0), s.constant(low, type), s.constant(high, type))
     beyond = s.select(s.is_nan(a), s.constant(0, type), beyond)
     return s.select(inside, result, beyond)
+
+
+def rounded(s, a, type):
+    """A number as one of another type; where f8E4M3FN has none as large, NaN, as in XLA (`Scalars.cast` saturates, as PyTorch does)."""
+    if type != "f8E4M3FN" or a.type in types.FLOATS8:
+        return s.cast(a, type)
+    a = s.cast(a, "f32")
+    beyond = s.compare("gt", s.math("absf", a), types.LARGEST_E4M3FN + types.STEP_OF_LARGEST_E4M3FN / 2)
+    return s.cast(s.select(beyond, s.math("copysign", s.constant(math.nan, "f32"), a), a), type)

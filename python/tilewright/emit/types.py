@@ -9,7 +9,7 @@ BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16"
         "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8}
 #: 8-bit floats: those with FN and FNUZ have no infinity.
 FLOATS8 = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
-LARGEST_E4M3FN = 448.0
+LARGEST_E4M3FN, STEP_OF_LARGEST_E4M3FN = 448.0, 32.0
 FLOATS = ("f64", "f32", "f16", "bf16", *FLOATS8)
 UNSIGNED = ("u64", "u32", "u16", "u8", "u4", "u2")
 

@@ -1,14 +1,19 @@
 """Types and attributes of StableHLO as Python values."""
 
 import math
+import pathlib
 import re
 
 from jaxlib.mlir import ir
 
+from ..emit.types import FLOATS8
 from .registry import Unsupported
 
 ELEMENT_TYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8",
-                 "i1": "i1", "ui64": "u64", "ui32": "u32", "ui16": "u16", "ui8": "u8"}
+                 "i1": "i1", "ui64": "u64", "ui32": "u32", "ui16": "u16", "ui8": "u8", **{name: name for name in FLOATS8}}
+
+#: Where the files of this package are.
+PACKAGE = str(pathlib.Path(__file__).resolve().parents[1])
 
 
 def shape_and_type(type):
@@ -73,7 +78,7 @@ def operation_name(location):
 
 
 def source_line(location):
-    """`model.py:12`: the innermost line that a location names; None where it names none but the framework's own."""
+    """`model.py:12`: the innermost line that a location names; None where it names none but the framework's own and this package's."""
     found = re.findall(r'"([^"<][^"]*)":(\d+)', str(location))
-    found = [line for line in found if "/tensorflow/python/" not in line[0]]
+    found = [line for line in found if "/tensorflow/python/" not in line[0] and not line[0].startswith(PACKAGE)]
     return f"{found[0][0]}:{found[0][1]}" if found else None

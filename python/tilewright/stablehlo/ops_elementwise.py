@@ -5,9 +5,9 @@ import math
 from jaxlib.mlir import ir
 
 from ..emit import special, types
-from ..emit.elements import to_integer
+from ..emit.elements import rounded, to_integer
 from .attributes import enum, shape_and_type
-from .registry import Unsupported, element
+from .registry import Unsupported, element, op
 
 
 def result_type(op):
@@ -259,14 +259,44 @@ def convert(s, op, a):
     type = result_type(op)
     if types.is_float(a.type) and not types.is_float(type) and type != "i1":
         return to_integer(s, a, type)
-    return s.cast(a, type)
+    return rounded(s, a, type)
 
 
 @element("stablehlo.bitcast_convert")
-def bitcast_convert(s, op, a):
-    type = result_type(op)
-    if types.BITS[type] != types.BITS[a.type] or "i1" in (type, a.type):
-        raise Unsupported(f"a bitcast from {a.type} to {type}, of another width, is not compiled; shift and mask integers instead")
+def bitcast_of_element(s, op, a):
+    return bits_as(s, a, result_type(op))
+
+
+def bits_as(s, a, type):
+    if "i1" in (type, a.type) and type != a.type:
+        raise Unsupported(f"a bitcast from {a.type} to {type} is not compiled")
     if types.text(type) == types.text(a.type):
         return s.cast(a, type)
     return s.op(f"arith.bitcast {a.name} : {types.text(a.type)} to {types.text(type)}", type)
+
+
+@op("stablehlo.bitcast_convert")
+def bitcast_convert(c):
+    """A wider element is several of a last dimension of the other side, the lowest bits first."""
+    held, last = c.held(0), len(c.shape) - 1
+    width, made_width = types.BITS[held.type], types.BITS[c.type]
+    if width == made_width:
+        return c.reader.element_wise(c.op, c.shape, c.type)
+    if "i1" in (held.type, c.type):
+        c.refuse(f"a bitcast from {held.type} to {c.type} is not compiled")
+    x = c.value(0)
+
+    def part(s, a):
+        shifted = s.binary("shr_logical", bits_as(s, a, f"u{width}"), s.cast(s.mul(s.index(last), made_width), f"u{width}"))
+        return bits_as(s, s.cast(shifted, f"u{made_width}"), c.type)
+
+    def whole(s, *_):
+        made, place = None, [s.index(i) for i in range(len(c.shape))]
+        for i in range(made_width // width):
+            bits = s.cast(bits_as(s, s.extract(x, [*place, i]), f"u{width}"), f"u{made_width}")
+            made = bits if made is None else s.binary("or", made, s.binary("shl", bits, i * width))
+        return bits_as(s, made, c.type)
+    if width > made_width:
+        loops = [f"d{i}" for i in range(len(c.shape))]
+        return c.f.generic(len(loops), [(x, loops[:-1])], [(c.f.empty(c.shape, c.type), loops)], lambda s, a, _: part(s, a))
+    return c.f.map([], c.shape, c.type, whole)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from ..emit import context, types
+from ..emit.elements import rounded
 from ..emit.function import Function
 from ..emit.scalars import Scalar, Scalars
 from ..emit.sizes import is_static
@@ -226,15 +227,16 @@ class Reader:
             made = completed(Context(self, op, made), made)
         if made and all(0 in shape for shape, _ in made):
             return [self.f.empty(shape, type) for shape, type in made]
-        if op.name in registry.ELEMENTS:
-            (shape, type), = made
-            held = [self.values[v] for v in op.operands]
-            return [self.map(held, shape, type, lambda s, *e: one_element(s, op, e))]
         emitter = registry.EMITTERS.get(op.name)
-        if emitter is None:
+        if emitter is not None:
+            results = emitter(Context(self, op, made))
+            return list(results) if isinstance(results, (tuple, list)) else [results]
+        if op.name not in registry.ELEMENTS:
             raise Unsupported("there is no emitter of this operation")
-        results = emitter(Context(self, op, made))
-        return list(results) if isinstance(results, (tuple, list)) else [results]
+        return [self.element_wise(op, *made[0])]
+
+    def element_wise(self, op, shape, type):
+        return self.map([self.values[v] for v in op.operands], shape, type, lambda s, *e: one_element(s, op, e))
 
     # Dynamic sizes
 
@@ -434,12 +436,12 @@ class Context(context.Context):
 
 
 def one_element(s, op, scalars, round_each=True):
-    """16-bit floats are computed in f32 and rounded after each operation."""
+    """Floats of 16 and 8 bits are computed in f32 and rounded after each operation."""
     _, type = shape_and_type(op.results[0].type)
     if op.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", "stablehlo.compare", "stablehlo.select", "chlo.next_after"):
         scalars = [s.cast(a, types.compute(a.type)) for a in scalars]
     result = registry.ELEMENTS[op.name](s, op, *scalars)
-    return s.cast(result, type) if round_each or not types.is_float(type) else result
+    return rounded(s, result, type) if round_each or not types.is_float(type) else result
 
 
 def _constant(op):

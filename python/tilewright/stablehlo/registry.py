@@ -17,13 +17,13 @@ ELEMENTS = {}
 EMITTERS = {}
 
 #: The files of emitters, by family.
-FAMILIES = ("elementwise", "shape", "contract", "reduce", "index", "order", "control")
+FAMILIES = ("elementwise", "shape", "contract", "reduce", "index", "order", "random", "control")
 
 
 def _register(table, names):
     def register(emitter):
         for name in names:
-            assert name not in ELEMENTS and name not in EMITTERS, f"two emitters of {name}"
+            assert name not in table, f"two emitters of {name}"
             table[name] = emitter
         return emitter
     return register
@@ -35,7 +35,7 @@ def element(*names):
 
 
 def op(*names):
-    """Registers `emitter(c)`, which gives the result, or a tuple of several."""
+    """Registers `emitter(c)`, which gives the result, or a tuple of several. Outside of regions it goes before that of elements."""
     return _register(EMITTERS, names)
 
 

@@ -55,16 +55,16 @@ class Lowered:
     def __init__(self, function: Callable, specs: Sequence[tf.TensorSpec], options: Options) -> None:
         self.options, self.specs = options, list(specs)
         traced = tf.function(function, jit_compile=True)
+        self.concrete = traced.get_concrete_function(*specs)
+        variables = {id(v.handle): v for v in self.concrete.variables}
+        self.captured = [self._captured(t, variables) for t in self.concrete.captured_inputs]
         try:
-            self.concrete = traced.get_concrete_function(*specs)
             module = traced.experimental_get_compiler_ir(*specs)(stage="stablehlo_serialized")
         except (ValueError, tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
             if "HLO" not in str(error) and "compile" not in str(error):
                 raise
             raise Unsupported(f"XLA does not lower this function: {str(error).splitlines()[0]}") from None
         self.module = parsed(module)
-        variables = {id(v.handle): v for v in self.concrete.variables}
-        self.captured = [self._captured(t, variables) for t in self.concrete.captured_inputs]
         self.outputs = len(self.concrete.outputs)
         self.written = self._written()
         if len(self._main().arguments) != len(self.specs) + len(self.captured):

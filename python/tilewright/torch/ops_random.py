@@ -1,46 +1,25 @@
-"""Random numbers from a counter: Philox4x32-10 of (element, operation of the graph) under a seed that PyTorch's generator gives for
+"""Random numbers from a counter: Philox of (element, operation of the graph) under a seed that PyTorch's generator gives for
 each call. So `torch.manual_seed` makes results reproducible; they are not the numbers that eager draws.
-
-J. K. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 """
 
 import math
 
 from ..emit import types
+from ..emit.philox import high, low, philox, wide
 from ..emit.scalars import Scalars
 from .context import shape_of, type_of
 from .registry import op
 
-MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-WEYL = (0x9E3779B9, 0xBB67AE85)
-
-
 def words(s, element, stream, seed):
     """Four i32 words for an element (i64)."""
-    def low(a):
-        return s.cast(a, "i32")
-
-    def high(a):
-        return s.cast(s.binary("shr_logical", a, 32), "i32")
-
-    def wide(a):
-        return s.op(f"arith.extui {a.name} : i32 to i64", "i64")
-    x = [low(element), high(element), s.constant(stream, "i32"), s.constant(0, "i32")]
-    key = [low(seed), high(seed)]
-    for round_ in range(10):
-        first, second = (s.mul(wide(x[i]), s.constant(m, "i64")) for i, m in zip((0, 2), MULTIPLIERS))
-        x = [s.binary("xor", s.binary("xor", high(second), x[1]), key[0]), low(second),
-             s.binary("xor", s.binary("xor", high(first), x[3]), key[1]), low(first)]
-        if round_ < 9:
-            key = [s.add(k, s.constant(w, "i32")) for k, w in zip(key, WEYL)]
-    return x
+    return philox(s, [low(s, element), high(s, element), s.constant(stream, "i32"), s.constant(0, "i32")], [low(s, seed), high(s, seed)])
 
 
 def unit(s, bits, type):
     """A float in [0, 1) from 24 bits of a word (f64: from 53 of two)."""
     if type == "f64":
-        low, high = (s.op(f"arith.extui {b.name} : i32 to i64", "i64") for b in bits[:2])
-        all_bits = s.binary("or", s.binary("shl", high, 32), low)
+        first, second = (wide(s, b) for b in bits[:2])
+        all_bits = s.binary("or", s.binary("shl", second, 32), first)
         return s.mul(s.cast(s.binary("shr_logical", all_bits, 11), "f64"), 2.0**-53)
     return s.mul(s.cast(s.binary("shr_logical", bits[0], 8), "f32"), 2.0**-24)
 
@@ -110,13 +89,12 @@ def normal(c, x, mean=0.0, std=1.0, generator=None):
 def randint(c, *arguments, **options):
     name = str(c.node.target)
     bounds = arguments[1:] if "like" in name else arguments[:-1]
-    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-    if not isinstance(low, int) or not isinstance(high, int) or not 0 < high - low < 2**31:
+    first, last = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    if not isinstance(first, int) or not isinstance(last, int) or not 0 < last - first < 2**31:
         c.refuse("random integers over a range that is dynamic or beyond 31 bits are not compiled")
 
     def body(s, bits):
-        wide = s.op(f"arith.extui {bits[0].name} : i32 to i64", "i64")
-        return s.add(s.binary("shr_logical", s.mul(wide, high - low), 32), low)
+        return s.add(s.binary("shr_logical", s.mul(wide(s, bits[0]), last - first), 32), first)
     return draw(c, c.shape, c.type, body)
 
 

@@ -81,6 +81,10 @@ def binary():
     yield "float to int", lambda x: [x.astype(t) for t in (jnp.int32, jnp.int64, jnp.int8, jnp.uint8, jnp.uint32, jnp.bool_)], [wide]
     yield "int to float", lambda x: [x.astype(jnp.float32), x.astype(jnp.int8), x.astype(jnp.uint8), x.astype(jnp.bool_)], [integers(-300, 300, 12)]
     yield "bitcast", lambda x: [lax.bitcast_convert_type(x, jnp.uint32), lax.bitcast_convert_type(x, jnp.int32)], [a]
+    cast = lax.bitcast_convert_type
+    yield "bitcast to another width", lambda x: [cast(x, jnp.uint8), cast(x, jnp.int16), cast(cast(x, jnp.uint8), jnp.float32),
+                                                 cast(x.reshape(2, 3, 2, 2), jnp.float64), cast(cast(x, jnp.bfloat16), jnp.uint32)], \
+        [integers(1 << 20, 1 << 30, 3, 2, 4)]
 
 
 def shapes():
@@ -181,6 +185,25 @@ def order():
     yield "unique counts", lambda x: jnp.bincount(x, length=6), [integers(0, 6, 20)]
 
 
+def float8():
+    """Conversions beyond the largest numbers and on ties, arithmetic, which is rounded after each operation, products."""
+    ends = np.array([0, 448, 463, 464, 465, 500, 1e9, np.inf, np.nan, 240, 247, 248, 249, 57344, 61440, 61441, 65536, 1e-3, 1e-9], np.float32)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
+        def cast(x, type=getattr(jnp, name)):
+            return lax.bitcast_convert_type(x.astype(type), jnp.uint8)
+
+        def wide(x, type=getattr(jnp, name)):
+            return x.astype(type).astype(x.dtype)
+
+        def arithmetic(x, type=getattr(jnp, name)):
+            y = x.astype(type)
+            return [(y * 300).astype(jnp.float32), (y + y.T).astype(jnp.float32), y.max(0).astype(jnp.float32), jnp.where(y > 0, y, -y).astype(jnp.float32),
+                    jnp.dot(y, y, preferred_element_type=jnp.float32), jnp.arange(470).astype(type).astype(jnp.float32)]
+        yield f"to {name}", cast, [np.concatenate([ends, -ends[:-2]])]
+        yield f"through {name}", lambda x: wide(wide(x) * 2), [integers(-9, 9, 4, 4).astype(np.float32)]
+        yield f"{name}", arithmetic, [integers(-9, 9, 4, 4).astype(np.float32) / 8]
+
+
 def control():
     x = normal(4)
     yield "fori", lambda x: lax.fori_loop(0, 5, lambda i, v: v * 0.5 + i, x), [x]
@@ -214,6 +237,13 @@ def random():
     yield "normal", lambda k: jax.random.normal(jax.random.split(k)[0], (33,), jnp.float32), [key]
     yield "integers", lambda k: [jax.random.randint(k, (9,), 0, 100), jax.random.permutation(k, 8)], [key]
     yield "choice", lambda k: [jax.random.bernoulli(k, 0.3, (9,)), jax.random.categorical(k, jnp.zeros((4, 5), jnp.float32))], [key]
+    for impl in ("rbg", "unsafe_rbg"):
+        yield impl, lambda k: [jax.random.uniform(k, (5, 3), jnp.float32), jax.random.normal(jax.random.split(k)[1], (33,), jnp.float32),
+                               jax.random.bits(jax.random.fold_in(k, 3), (4, 2), jnp.uint8), jax.random.randint(k, (9,), 0, 100)], \
+            [jax.random.key(7, impl=impl)]
+    bits = (jnp.uint8, jnp.uint16, jnp.uint32, jnp.uint64)
+    yield "bits of a state", lambda *states: [lax.rng_bit_generator(s, (3, 7), t, algorithm=lax.RandomAlgorithm.RNG_PHILOX) for s in states
+                                              for t in bits], [np.array([1, 2, 3, 4], np.uint32), np.full(4, 2**32 - 1, np.uint32)]
     yield "truncated normal", lambda k: jax.random.truncated_normal(k, -1, 1, (9,), jnp.float32), [key]
 
 
@@ -229,4 +259,4 @@ def dtypes():
         yield name, some, [x, y, integers(0, 4, 2)]
 
 
-FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, control, random, dtypes)
+FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, float8, control, random, dtypes)

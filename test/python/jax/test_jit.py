@@ -248,6 +248,12 @@ def test_an_unsupported_operation_is_named_with_its_line():
         jax.jit(transform)(X)
 
 
+def test_an_operation_of_a_function_of_jax_is_named_with_the_line_of_the_call():
+    """No line of this package stands for it."""
+    with pytest.raises(UnsupportedError, match=r"^stablehlo\.custom_call at .*test_jit\.py:\d+: a call of the library function"):
+        tilewright.jax.jit(jnp.linalg.inv)(np.eye(3, dtype=np.float32))
+
+
 def test_complex_numbers_are_refused():
     with pytest.raises(UnsupportedError, match="complex<f64>|complex<f32>"):
         tilewright.jax.jit(lambda x: jnp.abs(x + 1j * x))(X)

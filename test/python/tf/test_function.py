@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -226,6 +227,32 @@ def test_operations():
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+# Random numbers
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64, tf.int32, tf.int64, tf.uint32])
+def test_random_numbers_are_those_of_xla(dtype):
+    """Also where the counter is carried over into its upper half, and for a number of elements that is no multiple of a counter's words."""
+    def draw(seed, counter):
+        key = tf.bitcast(seed, tf.uint64)
+        if dtype.is_floating:
+            return tf.raw_ops.StatelessRandomUniformV2(shape=(3, 5), key=key, counter=tf.bitcast(counter, tf.uint64), alg=1, dtype=dtype)
+        return tf.raw_ops.StatelessRandomUniformFullIntV2(shape=(3, 5), key=key, counter=tf.bitcast(counter, tf.uint64), alg=1, dtype=dtype)
+    compiled = tilewright.tf.function(draw, threads=1)
+    for seed, counter in (([1], [2, 3]), ([-1], [-2, 5]), ([77], [-1, -1])):
+        given = tf.constant(seed, tf.int64), tf.constant(counter, tf.int64)
+        np.testing.assert_array_equal(compiled(*given), tf.function(draw, jit_compile=True)(*given))
+
+
+def test_stateless_seeds():
+    def draw(seed):
+        return [tf.random.stateless_normal((7,), seed), tf.random.stateless_uniform((4, 2), seed, 0, 9, tf.int32),
+                tf.random.fold_in(seed, 3)]
+    seed = tf.constant([3, 4])
+    for got, want in zip(tilewright.tf.function(draw)(seed), tf.function(draw, jit_compile=True)(seed), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 # Packages, text, options, refusals
 
 
@@ -330,6 +357,7 @@ def test_wrong_arguments():
     (lambda x: tf.nn.dropout(x, 0.5), "stablehlo.rng of 'dropout"),
     (lambda x: tf.strings.as_string(x), "XLA does not lower"),
     (lambda x: tf.cast(x, tf.complex64), "real and imaginary parts"),
+    (lambda x: keras.layers.IntegerLookup(vocabulary=[1, 5])(tf.cast(x, tf.int32)), "captures a resource that is no variable .*LookupInterface"),
     (lambda x: tf.linalg.inv(x @ tf.transpose(x)), "'MatrixInverse'")])
 def test_refusals(function, message):
     with pytest.raises(UnsupportedError, match=message):

@@ -1,5 +1,7 @@
 """Keras models: forward, gradients, training steps, beside TensorFlow's own."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -102,3 +104,38 @@ def test_training_steps():
     assert count == same == 3 and losses[2] < losses[0]
     for got, want in zip(weights, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-2, atol=2e-3)
+
+
+def dropped(wrap):
+    """Two steps in training: results, gradients by a tape inside, and the state of the generators."""
+    keras.utils.set_random_seed(5)
+    x = np.random.default_rng(0).standard_normal((4, 6, 8)).astype(np.float32)
+    model = keras.Sequential([keras.layers.Input((6, 8)), keras.layers.Dropout(0.3, seed=1), keras.layers.SpatialDropout1D(0.5, seed=2),
+                              keras.layers.GRU(5, dropout=0.2, recurrent_dropout=0.2, seed=3), keras.layers.GaussianNoise(0.5, seed=4)])
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            y = model(x, training=True)
+            loss = tf.reduce_sum(y ** 2)
+        return [y, *tape.gradient(loss, [v.value for v in model.trainable_variables])]
+    run = wrap(step)
+    return [r for _ in range(2) for r in run(x)] + [w.value for w in model.non_trainable_variables]
+
+
+def test_dropout_is_that_of_xla():
+    for got, want in zip(dropped(tilewright.tf.function), dropped(functools.partial(tf.function, jit_compile=True)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_from_outside_see_the_same_mask():
+    """The program of the gradient draws from the state that the call began with, not from the one that it has written."""
+    layer = keras.layers.Dropout(0.5, seed=3)
+    run = tilewright.tf.function(lambda x: layer(x, training=True), threads=1)
+    masks, x = [], tf.ones((8, 8))
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = run(x)
+        np.testing.assert_array_equal(tape.gradient(y, x), y)
+        masks.append(y.numpy())
+    assert (masks[0] != masks[1]).any() and 16 < (masks[0] != 0).sum() < 48
