@@ -10,6 +10,7 @@ from ..emit.scalars import Scalars
 from .context import shape_of, type_of
 from .registry import op
 
+
 def words(s, element, stream, seed):
     """Four i32 words for an element (i64)."""
     return philox(s, [low(s, element), high(s, element), s.constant(stream, "i32"), s.constant(0, "i32")], [low(s, seed), high(s, seed)])
