@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_models
 import tilewright.tf
 
 R = np.random.default_rng(0)
@@ -75,6 +76,16 @@ def test_forward_and_gradients(name):
     np.testing.assert_allclose(compiled(x), model(x), rtol=1e-4, atol=1e-5)
     for got, want in zip(gradients(compiled, model, x), gradients(model, model, x), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", keras_models.LAYERS)
+def test_layers(name):
+    """What library_models.py has gradients of, in evaluation."""
+    model, arguments = keras_models.make(name)
+
+    def call(*arguments):
+        return model(arguments[0] if len(arguments) == 1 else list(arguments))
+    np.testing.assert_allclose(tilewright.tf.function(call)(*arguments), call(*map(tf.constant, arguments)), rtol=1e-4, atol=1e-5)
 
 
 def steps(wrap):
