@@ -27,7 +27,7 @@ MODELS = {
     "cs3darknet_s": (64, {}),
     "cspresnet50": (64, {}),
     "cspnext_tiny": (64, {}),
-    "davit_tiny": (64, SIZED),
+    "davit_tiny": (64, {}),
     "deepseek_vit_412m": (70, dict(img_size=70, depth=2)),
     "deit_tiny_distilled_patch16_224": (64, SHALLOW),
     "deit3_small_patch16_224": (64, SHALLOW),
