@@ -157,9 +157,9 @@ def test_rows_whose_length_is_known(emulated):
     assert clocks == pytest.approx(plan["clocks"], rel=0.1)
 
 
-def test_planes_that_the_engine_takes_in_part(tool, tmp_path):
-    """Each plane is a copy of its own, from the address of the scratchpad that its number says: of some the engine takes it, of others
-    the core. The last is the core's, and those of the engine before it are waited for, too."""
+def test_rows_before_a_dimension_of_one(tool, tmp_path):
+    """Rows are along the last dimension that is longer than one. Where each element was a row, the engine copied some of them and the core
+    others, and nobody waited for the engine."""
     program = tmp_path / "transpose.mlir"
     program.write_text("""
     func.func @main(%a: tensor<13x3x5xi8>) -> tensor<5x3x13x1xi8> {
@@ -170,9 +170,7 @@ def test_planes_that_the_engine_takes_in_part(tool, tmp_path):
     }""")
     chip = [f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
     report = json.loads(tool("tw-run", program, *chip, "--device", "emulator", "--verify", "--json"))["emulation"]
-    kernel, = report["kernels"]
-    store, = (engine for engine in kernel["engines"] if engine["engine"] == "store")
-    assert not report["findings"] and 0 < store["commands"] < 15
+    assert not report["findings"]
 
 
 #: Chips, and the function of the vendor that moves what is transposed.
