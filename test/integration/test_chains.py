@@ -326,6 +326,16 @@ def test_the_model_takes_channels_of_large_images(tool, tmp_path):
     assert not chains_of(tool, tmp_path, expanded(1, 16, 96, 28), *target)
 
 
+def test_windows_are_cut_last(tool, tmp_path):
+    """Channels are tiled where they are the innermost loop of the last nest, too: rows, around them, share what they read."""
+    text = expanded(8, 16, 96, 112)
+    image, padded = "tensor<8x96x112x112xf32>", "tensor<8x96x114x114xf32>"
+    begin, end = text.index("  %r = linalg.generic"), text.index("  return %r")
+    named = f"""  %r = linalg.depthwise_conv_2d_nchw_chw ins(%p, %d : {padded}, tensor<96x3x3xf32>) outs(%z : {image}) -> {image}\n"""
+    chain, = chains_of(tool, tmp_path, text[:begin] + named + text[end:], "--target", "cpu:x86-64-v3")
+    assert chain["choice"]["loop"] == 3 and chain["choice"]["tile"] < 96
+
+
 def test_padding_is_not_cut(tool, tmp_path):
     """A nest that writes the inside of a padded array has no iterations for its border: the padded convolution before a
     pooling stays whole, and is right."""
